@@ -4,49 +4,52 @@ import pgquery "github.com/pganalyze/pg_query_go/v6"
 
 // Statement is one classified statement. It is immutable; the zero value is refused by every stage.
 type Statement struct {
-	text   string
-	kind   Kind
-	tables []TableRef
+	text      string
+	kind      Kind
+	inner     *Statement
+	analyze   bool
+	tree      *pgquery.SelectStmt // KindSelect only; locations are byte offsets in text
+	tables    []TableRef
+	nodes     []*pgquery.RangeVar // nodes[i] is the mention tables[i]
+	functions []string
+	params    int
+	name      string
+	value     string
+	reset     bool
+	pattern   string
+	target    []string
+	hash      string
 }
 
-// Parse classifies text.
-func Parse(text string) (*Statement, error) {
-	return nil, &UnsupportedError{Construct: "everything", Pos: -1}
-}
+// Text returns the statement as the user wrote it.
+func (s *Statement) Text() string { return s.text }
 
-func (s *Statement) Text() string                              { return s.text }
-func (s *Statement) Hash() string                              { return "" }
-func (s *Statement) Kind() Kind                                { return s.kind }
-func (s *Statement) Inner() *Statement                         { return nil }
-func (s *Statement) Analyze() bool                             { return false }
-func (s *Statement) Tables() []TableRef                        { return s.tables }
-func (s *Statement) Functions() []string                       { return nil }
-func (s *Statement) Params() int                               { return 0 }
-func (s *Statement) Raises() bool                              { return true }
-func (s *Statement) Setting() (name, value string, reset bool) { return }
-func (s *Statement) Pattern() string                           { return "" }
-func (s *Statement) Target() []string                          { return nil }
+// Hash returns the hex SHA-256 of the text with its literals and comments removed, for audit.
+func (s *Statement) Hash() string { return s.hash }
 
-// Bound is a statement whose names are resolved.
-type Bound struct{ statement *Statement }
+// Kind says what the statement does.
+func (s *Statement) Kind() Kind { return s.kind }
 
-func (s *Statement) Bind(rels []Relation) (*Bound, error) { return &Bound{s}, nil }
+// Inner returns the statement that a KindExplain explains, else nil.
+func (s *Statement) Inner() *Statement { return s.inner }
 
-func (b *Bound) Statement() *Statement                      { return b.statement }
-func (b *Bound) Relations() []Relation                      { return nil }
-func (b *Bound) Uses(i int) []ColumnUse                     { return nil }
-func (b *Bound) Conjuncts(i int) []Conjunct                 { return nil }
-func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt { return nil }
+// Analyze reports whether a KindExplain runs its inner statement.
+func (s *Statement) Analyze() bool { return s.analyze }
 
-// ExprColumn is one column reference of an expression.
-type ExprColumn struct {
-	Parts []string
-	Pos   int
-}
+// Tables returns every mention of a base table in the whole tree.
+func (s *Statement) Tables() []TableRef { return append([]TableRef(nil), s.tables...) }
 
-func ParseExpr(text string) (*pgquery.Node, error) {
-	return nil, &UnsupportedError{Construct: "everything", Pos: -1}
-}
-func ExprColumns(n *pgquery.Node) []ExprColumn { return nil }
-func ClassOf(function string) Class            { return ClassForbidden }
-func ExprClass(n *pgquery.Node) Class          { return ClassForbidden }
+// Functions returns the names of the functions that are called, sorted, lower case, each once.
+func (s *Statement) Functions() []string { return append([]string(nil), s.functions...) }
+
+// Params returns the number of parameters.
+func (s *Statement) Params() int { return s.params }
+
+// Setting returns what a KindSet or KindShow is about. Reset is true for RESET, and value is then empty.
+func (s *Statement) Setting() (name, value string, reset bool) { return s.name, s.value, s.reset }
+
+// Pattern returns the LIKE pattern of a SHOW statement, "" if there is none.
+func (s *Statement) Pattern() string { return s.pattern }
+
+// Target returns the identifiers that a KindUse or KindShow… names, as written.
+func (s *Statement) Target() []string { return append([]string(nil), s.target...) }

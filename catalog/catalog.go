@@ -53,6 +53,8 @@ type Table struct {
 	Snapshot              *table.Snapshot // nil: the table has no snapshot, hence no rows
 	Fields                *iceberg.Schema // schema to read with: the snapshot's for time travel by id or time, the current one else
 	Columns               []Column        // Fields, top level, in order
+	// Files reads the table's metadata, manifests and data files; it says which locations may be read at all.
+	Files Files
 	// Restrictions is the REST catalog's read-restrictions object as it came, nil if there is none. Whoever plans
 	// a table with restrictions that it does not understand must refuse.
 	Restrictions []byte
@@ -71,7 +73,7 @@ type Column struct {
 
 // Version selects a point in history; the zero value is the current snapshot of the main branch.
 type Version struct {
-	Snapshot int64
+	Snapshot int64  // snapshot id
 	Micros   *int64 // microseconds since 1970-01-01 UTC
 	Ref      string // branch or tag
 }

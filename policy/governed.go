@@ -19,7 +19,7 @@ type Relation struct {
 	CTE     string // the name that Tree uses for it, "__gw_1", …
 	Table   int    // index into Statement.Tables
 	Name    classify.Name
-	Columns []Output        // what is projected, in schema order; never empty
+	Columns []Output        // what is projected, in schema order; never empty (see RowMarker)
 	Filter  *pgquery.Node   // row filter over raw columns; nil: all rows
 	Pushed  []*pgquery.Node // leakproof user conjuncts on unmasked columns, to be evaluated beside Filter
 	// Barrier: user expressions that may raise could otherwise run on hidden rows, so the relation must be computed in
@@ -35,7 +35,7 @@ type Output struct {
 	Name    string
 	FieldID int
 	Type    string        // DuckDB's name of the column's type
-	Mask    *pgquery.Node // over raw columns, to be cast to Type; nil: the raw column
+	Mask    *pgquery.Node // over raw columns, to be cast to Type; nil: the raw column. See ExpandHash
 	Reads   []int         // field ids that Mask reads; just FieldID without a mask
 }
 
@@ -50,6 +50,3 @@ func (g *Governed) Relations() []Relation { return g.relations }
 
 // Revision names the policy revision that decided.
 func (g *Governed) Revision() string { return g.revision }
-
-// func Apply(b *classify.Bound, revision string, decisions []Decision) (*Governed, error)
-//   decisions[i] is for Tables()[i]. *PolicyError on any fault. To be written in apply.go.

@@ -3,6 +3,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,6 +56,9 @@ type Caller struct {
 	Kind     classify.Kind
 	Hash     string // statement hash
 }
+
+// ErrNoPolicy says that no policy may be used now: none was loaded yet, or the last one is too old. Everything is denied.
+var ErrNoPolicy = errors.New("no policy is in force")
 
 // Decider is a source of policy.
 type Decider interface {

@@ -58,4 +58,7 @@ var (
 	ErrRateLimited     = errors.New("too many attempts, wait and try again")
 	ErrUnavailable     = errors.New("the identity provider cannot be reached")
 	ErrNotApplicable   = errors.New("credential kind not handled")
+
+	// ErrBadTask is what a Verifier returns, whatever was wrong.
+	ErrBadTask = errors.New("bad task credential")
 )

@@ -47,7 +47,7 @@ func NewFiles(roots ...string) (Files, error) {
 // Path returns the path of a local location, "file:/a", "file:///a", "file://localhost/a" or "/a", below one of the roots. The error wraps
 // ErrUnreadable.
 func (f Files) Path(location string) (string, error) {
-	path, err := localPath(location)
+	path, err := LocalPath(location)
 	if err != nil {
 		return "", err
 	}
@@ -61,7 +61,8 @@ func (f Files) Path(location string) (string, error) {
 	return "", fmt.Errorf("%w: a file lies outside of the folders that may be read", ErrUnreadable)
 }
 
-func localPath(location string) (string, error) {
+// LocalPath returns the path that a local location names, wherever it lies. The error wraps ErrUnreadable.
+func LocalPath(location string) (string, error) {
 	path := location
 	if rest, ok := strings.CutPrefix(location, "file:"); ok {
 		path = rest

@@ -49,7 +49,7 @@ type Relation struct {
 type Task struct {
 	ID     string
 	Token  auth.Secret
-	Digest string // see Relation.Digest
+	Digest string // see Relation.PayloadDigest
 }
 
 // Scan says what to read of one table at one snapshot.
@@ -78,7 +78,7 @@ type Field struct {
 
 // File is one data file.
 type File struct {
-	Path     string // as the metadata has it, scheme and all
+	Path     string // as the metadata has it, scheme and all; see LocalPath
 	Size     int64
 	Rows     int64
 	Seq      int64  // data sequence number

@@ -22,6 +22,3 @@ func ExprClass(n *pgquery.Node) Class { return ExprClassTyped(n, nil) }
 
 // ExprClassTyped returns the worst class of anything in n, given the types of its columns.
 func ExprClassTyped(n *pgquery.Node, types TypeOf) Class { return ClassForbidden }
-
-// ClassOf returns the class of a function by its lower-case name.
-func ClassOf(function string) Class { return ClassForbidden }

@@ -1,0 +1,360 @@
+package classify
+
+import (
+	"strings"
+
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// allow walks a tree and refuses every message, field, enum value, operator and function that is not listed. It also
+// notes what the listed ones are: which functions are called and which tables travel.
+type allow struct {
+	functions map[string]bool
+	travel    map[*pgquery.RangeVar]Travel
+	pos       int // of the nearest node around that has one
+	depth     int
+	exprOnly  bool // one bare scalar expression, for policy
+	// placed holds the stars and markers that the node above has found to be in their place. They are refused elsewhere.
+	placed map[any]bool
+}
+
+func newAllow() *allow {
+	return &allow{functions: map[string]bool{}, travel: map[*pgquery.RangeVar]Travel{}, pos: -1, placed: map[any]bool{}}
+}
+
+// names returns the functions that are called, sorted.
+func (a *allow) names() []string { return sorted(a.functions) }
+
+// check walks a whole SELECT.
+func (a *allow) check(sel *pgquery.SelectStmt) error { return a.message(sel.ProtoReflect()) }
+
+func (a *allow) refuse(construct string) error {
+	return &UnsupportedError{Construct: construct, Pos: a.pos}
+}
+
+func (a *allow) message(m protoreflect.Message) error {
+	if a.depth++; a.depth > maxDepth {
+		return a.refuse("nesting that deep")
+	}
+	defer func() { a.depth-- }()
+	if len(m.GetUnknown()) > 0 {
+		return a.refuse("an unknown construct")
+	}
+	name := m.Descriptor().Name()
+	if name == "Node" {
+		f := m.WhichOneof(m.Descriptor().Oneofs().Get(0))
+		if f == nil {
+			return nil // an empty place in a list, such as a slice's missing bound
+		}
+		return a.message(m.Get(f).Message())
+	}
+	defer func(pos int) { a.pos = pos }(a.pos)
+	if pos := positionOf(m); pos >= 0 {
+		a.pos = pos
+	}
+	fields, ok := allowedFields()[name]
+	if !ok || a.exprOnly && !exprMessages[name] {
+		return a.refuse(constructName(string(name)))
+	}
+	if err := a.inspect(m); err != nil {
+		return err
+	}
+	descriptors := m.Descriptor().Fields()
+	for i := range descriptors.Len() {
+		f := descriptors.Get(i)
+		if !m.Has(f) {
+			continue
+		}
+		if !fields[f.Name()] {
+			a.pos = max(a.pos, firstPosition(m, f))
+			return a.refuse(fieldName(string(name), string(f.Name())))
+		}
+		if err := a.field(m, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *allow) field(m protoreflect.Message, f protoreflect.FieldDescriptor) error {
+	switch {
+	case f.Kind() == protoreflect.EnumKind:
+		v := f.Enum().Values().ByNumber(m.Get(f).Enum())
+		if v == nil || !allowedValues()[v.Name()] {
+			return a.refuse(enumName(f, v))
+		}
+	case f.Kind() != protoreflect.MessageKind:
+	case f.IsList():
+		list := m.Get(f).List()
+		for j := range list.Len() {
+			if err := a.message(list.Get(j).Message()); err != nil {
+				return err
+			}
+		}
+	default:
+		return a.message(m.Get(f).Message())
+	}
+	return nil
+}
+
+func positionOf(m protoreflect.Message) int {
+	f := m.Descriptor().Fields().ByName("location")
+	if f == nil || f.Kind() != protoreflect.Int32Kind {
+		return -1
+	}
+	if p := int(m.Get(f).Int()); p > 0 {
+		return p
+	}
+	return -1
+}
+
+// firstPosition returns the smallest position inside field f of m, -1 if there is none.
+func firstPosition(m protoreflect.Message, f protoreflect.FieldDescriptor) int {
+	first := -1
+	note := func(m protoreflect.Message) error {
+		if p := positionOf(m); p >= 0 && (first < 0 || p < first) {
+			first = p
+		}
+		return nil
+	}
+	switch {
+	case f.Kind() != protoreflect.MessageKind:
+	case f.IsList():
+		for i := range m.Get(f).List().Len() {
+			_ = visit(m.Get(f).List().Get(i).Message(), 0, note) // note never fails; a tree too deep has no position
+		}
+	default:
+		_ = visit(m.Get(f).Message(), 0, note)
+	}
+	return first
+}
+
+// inspect checks what a list of fields can't say.
+func (a *allow) inspect(m protoreflect.Message) error {
+	switch n := m.Interface().(type) {
+	case *pgquery.SelectStmt:
+		return a.selectStmt(n)
+	case *pgquery.FuncCall:
+		return a.call(n)
+	case *pgquery.A_Expr:
+		return a.operator(n)
+	case *pgquery.RangeVar:
+		if !n.Inh {
+			return a.refuse("ONLY")
+		}
+	case *pgquery.RangeFunction:
+		return a.rangeFunction(n)
+	case *pgquery.RangeTableSample:
+		return a.timeTravel(n)
+	case *pgquery.SubLink:
+		for _, o := range n.OperName {
+			if s := o.GetString_().GetSval(); !comparison[s] || len(n.OperName) != 1 {
+				return a.refuse("operator " + s + " with a subquery")
+			}
+		}
+	case *pgquery.ResTarget:
+		return a.target(n)
+	case *pgquery.ColumnRef:
+		return a.star(n)
+	case *pgquery.RowExpr:
+		if n.RowFormat == pgquery.CoercionForm_COERCE_EXPLICIT_CALL {
+			a.functions["row"] = true
+		}
+	case *pgquery.CollateClause:
+		return a.collation(n)
+	}
+	return nil
+}
+
+func (a *allow) collation(n *pgquery.CollateClause) error {
+	if len(n.Collname) == 1 {
+		switch fold(n.Collname[0].GetString_().GetSval()) {
+		case "c", "posix", "nocase", "noaccent", "nfc":
+			return nil
+		}
+	}
+	return a.refuse("a collation")
+}
+
+func (a *allow) selectStmt(n *pgquery.SelectStmt) error {
+	if n.All && n.Op == pgquery.SetOperation_SETOP_NONE {
+		return a.refuse("SELECT … ALL")
+	}
+	if n.GroupDistinct {
+		return a.refuse("GROUP BY DISTINCT")
+	}
+	for i, w := range n.WindowClause {
+		if w.GetWindowDef().GetName() == QualifyWindow && i != len(n.WindowClause)-1 {
+			return a.refuse("WINDOW after QUALIFY")
+		}
+	}
+	if len(n.GroupClause) == 1 {
+		a.place(n.GroupClause[0].GetFuncCall(), MarkerAll)
+	}
+	if len(n.SortClause) == 1 {
+		a.place(n.SortClause[0].GetSortBy().GetNode().GetFuncCall(), MarkerAll)
+	}
+	return nil
+}
+
+// place notes that n, if it is the marker, is where it may be.
+func (a *allow) place(n *pgquery.FuncCall, marker string) {
+	if n != nil && nameOf(n) == marker {
+		a.placed[n] = true
+	}
+}
+
+func (a *allow) target(n *pgquery.ResTarget) error {
+	if c := n.Val.GetColumnRef(); c != nil {
+		a.placed[c] = true
+	}
+	f := n.Val.GetFuncCall()
+	if f == nil || nameOf(f) != MarkerStar {
+		return nil
+	}
+	if n.Name != "" {
+		return a.refuse("an alias of *")
+	}
+	a.placed[f] = true
+	return nil
+}
+
+// star refuses t.* anywhere but as a target: as an argument its meaning differs between engines.
+func (a *allow) star(n *pgquery.ColumnRef) error {
+	if len(n.Fields) > 0 && n.Fields[len(n.Fields)-1].GetAStar() != nil && !a.placed[n] {
+		return a.refuse("* outside a list of targets")
+	}
+	return nil
+}
+
+// marker checks that a marker is where it belongs and places the ones inside.
+func (a *allow) marker(n *pgquery.FuncCall, name string) error {
+	inner := ""
+	switch name {
+	case MarkerTry, MarkerList, MarkerStruct, MarkerMap, MarkerLambda, MarkerInterval:
+		inner = map[string]string{MarkerStruct: MarkerField, MarkerMap: MarkerEntry}[name]
+	case MarkerAll, MarkerStar, MarkerExclude, MarkerReplace, MarkerRename, MarkerAs, MarkerField, MarkerEntry:
+		if !a.placed[n] || a.exprOnly && name != MarkerField && name != MarkerEntry {
+			return a.refuse("syntax of a list of targets in another place")
+		}
+		inner = map[string]string{MarkerReplace: MarkerAs, MarkerRename: MarkerAs}[name]
+	default:
+		return a.refuse("an unknown marker")
+	}
+	if n.Over != nil || n.AggFilter != nil || n.AggOrder != nil || n.AggDistinct || n.AggStar || n.AggWithinGroup {
+		return a.refuse("an aggregate's clause after a literal")
+	}
+	for i, arg := range n.Args {
+		if name == MarkerStar {
+			if c := arg.GetColumnRef(); c != nil && i == 0 {
+				a.placed[c] = true
+			}
+			a.place(arg.GetFuncCall(), MarkerExclude)
+			a.place(arg.GetFuncCall(), MarkerReplace)
+			a.place(arg.GetFuncCall(), MarkerRename)
+		} else if inner != "" {
+			a.place(arg.GetFuncCall(), inner)
+		}
+	}
+	return nil
+}
+
+func nameOf(n *pgquery.FuncCall) string {
+	if len(n.GetFuncname()) != 1 {
+		return ""
+	}
+	return n.Funcname[0].GetString_().GetSval()
+}
+
+func (a *allow) call(n *pgquery.FuncCall) error {
+	name := nameOf(n)
+	if strings.HasPrefix(name, MarkerPrefix) {
+		return a.marker(n, name)
+	}
+	f, ok := lookFunction(name)
+	if !ok {
+		if ClassOfOperator(name) != ClassForbidden {
+			return a.refuse("an operator called as a function")
+		}
+		return &NameError{Kind: "function", Name: name, Why: "does not exist", Pos: a.pos}
+	}
+	if a.exprOnly && (f.kind != "scalar" || f.class == ClassDictionary) {
+		return a.refuse("function " + name + " in a policy expression")
+	}
+	if f.kind != "aggregate" && f.kind != "window" {
+		switch {
+		case n.Over != nil:
+			return a.refuse("OVER after function " + name)
+		case n.AggFilter != nil || n.AggDistinct || n.AggOrder != nil || n.AggWithinGroup:
+			return a.refuse("an aggregate's clause after function " + name)
+		}
+	}
+	if n.AggStar && name != "count" {
+		return a.refuse(name + "(*)")
+	}
+	a.functions[name] = true
+	return nil
+}
+
+var comparison = map[string]bool{"=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true}
+
+// operator checks an operator's name, which for kinds such as BETWEEN is only a label.
+func (a *allow) operator(n *pgquery.A_Expr) error {
+	if len(n.Name) != 1 {
+		return a.refuse("OPERATOR(…)")
+	}
+	op := n.Name[0].GetString_().GetSval()
+	switch n.Kind {
+	case pgquery.A_Expr_Kind_AEXPR_OP:
+		if n.Lexpr == nil && op != "-" && op != "+" && op != "~" || ClassOfOperator(op) == ClassForbidden {
+			return a.refuse("operator " + op)
+		}
+	case pgquery.A_Expr_Kind_AEXPR_OP_ANY, pgquery.A_Expr_Kind_AEXPR_OP_ALL:
+		if !comparison[op] {
+			return a.refuse("operator " + op + " with ANY or ALL")
+		}
+	}
+	return nil
+}
+
+func (a *allow) rangeFunction(n *pgquery.RangeFunction) error {
+	if len(n.Functions) != 1 || n.IsRowsfrom {
+		return a.refuse("ROWS FROM")
+	}
+	list := n.Functions[0].GetList()
+	if list == nil || len(list.Items) == 0 {
+		return a.refuse("a table function")
+	}
+	f := list.Items[0].GetFuncCall()
+	if f == nil {
+		return a.refuse("a table function")
+	}
+	if name := nameOf(f); !IsSetReturning(name) {
+		a.pos = int(f.Location)
+		return a.refuse("table function " + name)
+	}
+	for _, i := range list.Items[1:] {
+		if i != nil && i.Node != nil {
+			return a.refuse("a column definition list")
+		}
+	}
+	return nil
+}
+
+// timeTravel accepts a table sample only as the marker of time travel, and notes the point in time.
+func (a *allow) timeTravel(n *pgquery.RangeTableSample) error {
+	rv := n.Relation.GetRangeVar()
+	if rv == nil || len(n.Method) != 1 || len(n.Args) != 1 {
+		return a.refuse("TABLESAMPLE")
+	}
+	method := n.Method[0].GetString_().GetSval()
+	c := n.Args[0].GetAConst()
+	if method != MarkerAtVersion && method != MarkerAtTimestamp || c == nil {
+		return a.refuse("TABLESAMPLE")
+	}
+	value, isString := constant(c)
+	at, err := parseTravel(method, value, isString, a.pos)
+	a.travel[rv] = at
+	return err
+}

@@ -1,0 +1,104 @@
+package classify
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Limits on a statement's text. The C parser recurses without a check in its left-recursive rules: 23,500 terms of 1+1+…
+// overflow an 8 MiB stack and end the process, and nested comments cost quadratic time. The limits are well below that.
+const (
+	maxText       = 1 << 20 // bytes
+	maxTokens     = 15_000  // words and operators; commas and literals don't count, so that long IN lists pass
+	maxLiterals   = 200_000
+	maxNesting    = 400 // ( [ {
+	maxComments   = 8   // nesting of /* */
+	maxIdentifier = 63  // bytes; PostgreSQL's grammar cuts longer ones silently
+	maxParameter  = 1000
+	maxSetArms    = 500
+)
+
+// guard refuses text that must not reach the C parser, and returns its tokens.
+func guard(text string) ([]token, error) {
+	if len(text) > maxText {
+		return nil, &UnsupportedError{Construct: "a statement longer than 1 MiB", Pos: -1}
+	}
+	if i := strings.IndexByte(text, 0); i >= 0 {
+		return nil, &SyntaxError{Message: "NUL character", Pos: i}
+	}
+	if !utf8.ValidString(text) {
+		return nil, &SyntaxError{Message: "text is not valid UTF-8", Pos: invalidAt(text)}
+	}
+	toks, err := lex(text)
+	if err != nil {
+		return nil, err
+	}
+	return toks, guardTokens(toks)
+}
+
+func invalidAt(text string) int {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+func guardTokens(toks []token) error {
+	var structural, literals, depth, arms int
+	for _, t := range toks {
+		switch t.kind {
+		case tokNumber, tokString:
+			literals++
+		case tokWord, tokQuoted:
+			structural++
+			if err := guardIdentifier(t); err != nil {
+				return err
+			}
+			if t.is("union") || t.is("intersect") || t.is("except") {
+				arms++
+			}
+		case tokOp:
+			structural++
+		case tokPunct:
+			switch t.text {
+			case "(", "[", "{":
+				structural++
+				depth++
+			case ")", "]", "}":
+				depth--
+			case ".", "::", ":":
+				structural++
+			}
+		case tokParam:
+			structural++
+		}
+		if depth > maxNesting {
+			return &UnsupportedError{Construct: "nesting that deep", Pos: t.pos}
+		}
+		if structural > maxTokens || literals > maxLiterals {
+			return &UnsupportedError{Construct: "a statement with that many tokens", Pos: t.pos}
+		}
+		if arms > maxSetArms {
+			return &UnsupportedError{Construct: "that many set operations", Pos: t.pos}
+		}
+	}
+	return nil
+}
+
+// guardIdentifier checks a word or a quoted identifier.
+func guardIdentifier(t token) error {
+	if len(t.value) > maxIdentifier {
+		return &UnsupportedError{Construct: "an identifier longer than 63 bytes", Pos: t.pos}
+	}
+	if t.value == "" {
+		return &SyntaxError{Message: "empty identifier", Pos: t.pos}
+	}
+	if strings.HasPrefix(fold(t.value), MarkerPrefix) {
+		return &UnsupportedError{Construct: "an identifier that starts with " + MarkerPrefix, Pos: t.pos}
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package classify
+
+import (
+	"strings"
+
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// normalize gives a fresh tree its canonical names and the positions of the user's text. The names of functions and types
+// become lower case without schema, an operator that the pre-pass had to spell otherwise gets its own name back.
+func normalize(sel *pgquery.SelectStmt, r *rewritten) error {
+	return visit(sel.ProtoReflect(), 0, func(m protoreflect.Message) error {
+		if e, ok := m.Interface().(*pgquery.A_Expr); ok && r.idiv[int(e.Location)] && len(e.Name) == 1 {
+			if s := e.Name[0].GetString_(); s != nil && s.Sval == "/" {
+				s.Sval = "//"
+			}
+		}
+		relocate(m, r)
+		switch n := m.Interface().(type) {
+		case *pgquery.FuncCall:
+			return canonicalFunction(n)
+		case *pgquery.TypeName:
+			return canonicalTypeName(n)
+		}
+		return nil
+	})
+}
+
+// relocate maps the positions of one message to the user's text.
+func relocate(m protoreflect.Message, r *rewritten) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if f.Kind() != protoreflect.Int32Kind || f.IsList() || !strings.HasSuffix(string(f.Name()), "location") {
+			continue
+		}
+		if off := int(m.Get(f).Int()); off >= 0 {
+			m.Set(f, protoreflect.ValueOfInt32(int32(r.original(off))))
+		}
+	}
+}
+
+// grammarFunctions are the names that PostgreSQL's grammar puts in place of special syntax and that DuckDB calls otherwise.
+var grammarFunctions = map[string]string{"btrim": "trim"}
+
+func canonicalFunction(n *pgquery.FuncCall) error {
+	parts := make([]string, 0, 2)
+	for _, p := range n.Funcname {
+		parts = append(parts, fold(p.GetString_().GetSval()))
+	}
+	if len(parts) == 2 && parts[0] == "pg_catalog" {
+		parts = parts[1:]
+		if g := grammarFunctions[parts[0]]; g != "" {
+			parts[0] = g
+		}
+	}
+	if len(parts) != 1 {
+		return &NameError{Kind: "function", Name: strings.Join(parts, "."), Why: "does not exist", Pos: int(n.Location)}
+	}
+	n.Funcname = []*pgquery.Node{pgquery.MakeStrNode(parts[0])}
+	return nil
+}
+
+func canonicalTypeName(n *pgquery.TypeName) error {
+	var parts []string
+	for _, p := range n.Names {
+		parts = append(parts, p.GetString_().GetSval())
+	}
+	name := canonicalType(parts)
+	if name == "" || n.Setof || n.PctType || len(n.ArrayBounds) > 4 {
+		return &UnsupportedError{Construct: "type " + strings.TrimPrefix(strings.Join(parts, "."), "pg_catalog."), Pos: int(n.Location)}
+	}
+	n.Names = []*pgquery.Node{pgquery.MakeStrNode(name)}
+	n.Typemod = -1
+	if dropsModifier[name] {
+		n.Typmods = nil
+	}
+	if name != "decimal" && len(n.Typmods) > 0 {
+		return &UnsupportedError{Construct: "a modifier of type " + name, Pos: int(n.Location)}
+	}
+	for _, t := range n.Typmods {
+		if c := t.GetAConst(); c == nil || c.Isnull {
+			return &UnsupportedError{Construct: "a modifier of type " + name, Pos: int(n.Location)}
+		} else if _, ok := c.Val.(*pgquery.A_Const_Ival); !ok {
+			return &UnsupportedError{Construct: "a modifier of type " + name, Pos: int(n.Location)}
+		}
+	}
+	return nil
+}
+
+// visit calls f for m and for every message below it, parents first.
+func visit(m protoreflect.Message, depth int, f func(protoreflect.Message) error) error {
+	if depth > maxDepth {
+		return &UnsupportedError{Construct: "nesting that deep", Pos: -1}
+	}
+	if n, ok := m.Interface().(*pgquery.Node); ok {
+		field := n.ProtoReflect().WhichOneof(m.Descriptor().Oneofs().Get(0))
+		if field == nil {
+			return nil
+		}
+		return visit(m.Get(field).Message(), depth+1, f)
+	}
+	if err := f(m); err != nil {
+		return err
+	}
+	var err error
+	fields := m.Descriptor().Fields()
+	for i := 0; i < fields.Len() && err == nil; i++ {
+		field := fields.Get(i)
+		if field.Kind() != protoreflect.MessageKind || !m.Has(field) {
+			continue
+		}
+		if !field.IsList() {
+			err = visit(m.Get(field).Message(), depth+1, f)
+			continue
+		}
+		list := m.Get(field).List()
+		for j := 0; j < list.Len() && err == nil; j++ {
+			err = visit(list.Get(j).Message(), depth+1, f)
+		}
+	}
+	return err
+}

@@ -1,0 +1,105 @@
+# The router: it answers the gateway's questions from one small package per table.
+#
+# You rarely need to change this file. To open a table, write tables/CATALOG/SCHEMA/TABLE.rego:
+#
+#	package tables.CATALOG.SCHEMA.TABLE
+#
+#	read if ...                     who may read the table at all
+#	hidden contains "column" if ... columns that do not exist for this caller
+#	row_filters contains {...}      which rows exist for this caller
+#	masks.column := {...}           what the caller sees instead of a value
+#
+# What no rule says is denied: a table without a package does not exist for anybody.
+#
+# The rules have the names and the input of Trino's OPA plugin, so a policy that was written for Trino can stand here
+# in place of this file.
+package trino
+
+import data.lib.gw
+
+default allow := false
+
+# Everybody who is known may try to run a statement; what it may read is asked for table by table.
+allow if {
+	input.action.operation == "ExecuteQuery"
+	gw.user != ""
+}
+
+# The gateway itself lists the few settings that a session may change; none of them widens what is visible.
+allow if {
+	input.action.operation == "SetSystemSessionProperty"
+	gw.user != ""
+}
+
+# A catalog or a schema exists for a caller who may read something in it.
+allow if {
+	input.action.operation in {"AccessCatalog", "FilterCatalogs"}
+	data.tables[input.action.resource.catalog.name][_][_].read == true
+}
+
+allow if {
+	input.action.operation == "FilterSchemas"
+	schema := input.action.resource.schema
+	data.tables[schema.catalogName][schema.schemaName][_].read == true
+}
+
+allow if {
+	input.action.operation == "FilterTables"
+	readable
+}
+
+# FilterColumns asks whether a column exists for the caller, SelectFromColumns whether the columns may be used.
+allow if {
+	input.action.operation in {"FilterColumns", "SelectFromColumns"}
+	readable
+	not uses_hidden_column
+}
+
+table := input.action.resource.table
+
+# Full references, no helper that takes the package as an argument: an argument that is undefined would make the
+# whole call undefined, and what is undefined must never be what opens a table.
+readable if data.tables[table.catalogName][table.schemaName][table.tableName].read == true
+
+uses_hidden_column if {
+	some column in table.columns
+	column in data.tables[table.catalogName][table.schemaName][table.tableName].hidden
+}
+
+# Row filters: all of them apply. Those of the table, and those that hold for every table.
+rowFilters contains filter if {
+	some filter in data.tables[table.catalogName][table.schemaName][table.tableName].row_filters
+}
+
+rowFilters contains filter if some filter in data.global.row_filters
+
+# Should anybody ever ask for the filters of a table that is not readable, there are no rows.
+rowFilters contains {"id": "not_readable", "expression": "false"} if not readable
+
+# Masks: one per column. If both the table and a global rule have one, both are handed over and the gateway takes
+# the one of higher priority; without a difference in priority it refuses the statement.
+columnMask := mask if {
+	count(candidates) == 1
+	some mask in candidates
+}
+
+columnMask := candidates if count(candidates) > 1
+
+column := input.action.resource.column
+
+candidates contains mask if {
+	mask := data.tables[column.catalogName][column.schemaName][column.tableName].masks[column.columnName]
+}
+
+candidates contains data.global.mask
+
+# The values of a table that is not readable, or of a hidden column, are nobody's business.
+candidates contains nothing if not column_readable
+
+candidates contains nothing if {
+	column.columnName in data.tables[column.catalogName][column.schemaName][column.tableName].hidden
+}
+
+nothing := {"id": "not_readable", "expression": "NULL", "priority": 1000000}
+
+column_readable if data.tables[column.catalogName][column.schemaName][column.tableName].read == true

@@ -1,0 +1,356 @@
+package opa
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"gatehouse/classify"
+	"gatehouse/policy"
+)
+
+// judge answers for one statement with one engine.
+type judge struct {
+	d       *Decider
+	e       *engine
+	caller  policy.Caller
+	context ast.Value
+	mu      sync.Mutex // ast values cache inside themselves
+}
+
+var _ policy.Judge = (*judge)(nil)
+
+func newJudge(d *Decider, e *engine, c policy.Caller) (*judge, error) {
+	if c.Time.IsZero() {
+		c.Time = d.cfg.Now()
+	}
+	ctx, err := inputContext(c, d.cfg)
+	if err != nil {
+		return nil, &policy.PolicyError{Cause: fmt.Errorf("claims: %w", err)}
+	}
+	return &judge{d: d, e: e, caller: c, context: ctx}, nil
+}
+
+// Revision implements policy.Judge.
+func (j *judge) Revision() string { return j.e.revision }
+
+// errUndefined says that a rule has no value for an input.
+var errUndefined = errors.New("undefined")
+
+// eval returns the one value of an entry rule, errUndefined if it has none. A panic of the engine is an error.
+func (j *judge) eval(ctx context.Context, path string, input ast.Value) (value any, err error) {
+	q := j.e.queries[path]
+	if q == nil {
+		return nil, fmt.Errorf("no rule data.%s", dotted(path))
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.d.cfg.Timeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			value, err = nil, fmt.Errorf("data.%s: panic: %v", dotted(path), p)
+		}
+	}()
+	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(j.caller.Time))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case len(rs) == 0:
+		return nil, errUndefined
+	case len(rs) != 1 || len(rs[0].Expressions) != 1:
+		return nil, fmt.Errorf("data.%s: more than one value", dotted(path))
+	}
+	return rs[0].Expressions[0].Value, nil
+}
+
+// Allow implements policy.Judge.
+func (j *judge) Allow(ctx context.Context, op policy.Operation, rs []policy.Resource) ([]bool, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out, err := j.allowAll(ctx, op, rs)
+	if err != nil {
+		return nil, j.broken(err)
+	}
+	return out, nil
+}
+
+func (j *judge) allowAll(ctx context.Context, op policy.Operation, rs []policy.Resource) ([]bool, error) {
+	if j.batched(op) {
+		return j.batch(ctx, op, rs)
+	}
+	out := make([]bool, len(rs))
+	for i, r := range rs {
+		input := document(j.context, string(op), resource(op, r))
+		v, err := j.eval(ctx, j.e.entry.Allow, input)
+		if err != nil && !errors.Is(err, errUndefined) {
+			return nil, err
+		}
+		if out[i], err = boolean(v, err); err != nil {
+			return nil, fmt.Errorf("data.%s: %w", dotted(j.e.entry.Allow), err)
+		}
+		if !out[i] {
+			continue
+		}
+		if out[i], err = j.unopposed(ctx, op, input); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// unopposed reports whether nothing forbids what is allowed: no denial, and no obligation that this gateway does
+// not know, which so far is every one.
+func (j *judge) unopposed(ctx context.Context, op policy.Operation, input ast.Value) (bool, error) {
+	paths := []string{j.e.entry.Denials}
+	if op == policy.ExecuteQuery || op == policy.SelectColumns {
+		paths = append(paths, j.e.entry.Constraints)
+	}
+	for _, path := range paths {
+		if j.e.queries[path] == nil {
+			continue
+		}
+		v, err := j.eval(ctx, path, input)
+		if err != nil {
+			return false, err // undefined too: a set rule is never undefined
+		}
+		items, ok := v.([]any)
+		if !ok {
+			return false, fmt.Errorf("data.%s is not a set", dotted(path))
+		}
+		if len(items) > 0 {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// batched reports whether op is asked through the batch rule.
+func (j *judge) batched(op policy.Operation) bool {
+	switch op {
+	case policy.FilterCatalogs, policy.FilterSchemas, policy.FilterTables, policy.FilterColumns:
+		return j.d.cfg.Prefer == "batch" && j.e.queries[j.e.entry.Batch] != nil
+	default:
+		return false
+	}
+}
+
+// batch asks for all resources at once. Trino sends the columns of one table as one resource, and the answer's
+// indices then count columns.
+func (j *judge) batch(ctx context.Context, op policy.Operation, rs []policy.Resource) ([]bool, error) {
+	out := make([]bool, len(rs))
+	for start := 0; start < len(rs); {
+		end := len(rs)
+		var resources []ast.Value
+		if op == policy.FilterColumns {
+			end = start + 1
+			for end < len(rs) && sameTable(rs[start], rs[end]) {
+				end++
+			}
+			whole := rs[start]
+			whole.Columns = nil
+			for _, r := range rs[start:end] {
+				whole.Columns = append(whole.Columns, r.Columns...)
+			}
+			if len(whole.Columns) != end-start {
+				return nil, errors.New("FilterColumns takes one column a resource")
+			}
+			resources = []ast.Value{resource(op, whole)}
+		} else {
+			for _, r := range rs {
+				resources = append(resources, resource(op, r))
+			}
+		}
+		input := batchDocument(j.context, string(op), resources)
+		v, err := j.eval(ctx, j.e.entry.Batch, input)
+		if errors.Is(err, errUndefined) {
+			v, err = []any{}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		allowed, err := indices(v, end-start)
+		if err != nil {
+			return nil, fmt.Errorf("data.%s: %w", dotted(j.e.entry.Batch), err)
+		}
+		ok, err := j.unopposed(ctx, op, input)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range allowed {
+			out[start+i] = ok
+		}
+		start = end
+	}
+	return out, nil
+}
+
+func sameTable(a, b policy.Resource) bool {
+	return a.Catalog == b.Catalog && a.Schema == b.Schema && a.Table == b.Table
+}
+
+// Table implements policy.Judge.
+func (j *judge) Table(ctx context.Context, t policy.Table, columns []string) (policy.Decision, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	id, err := j.newID()
+	if err != nil {
+		return policy.Decision{}, err
+	}
+	out := policy.Decision{ID: id, Masks: map[string]policy.Expression{}}
+	if out.Filters, err = j.filters(ctx, t); err == nil {
+		err = j.masks(ctx, t, columns, out.Masks)
+	}
+	if err != nil {
+		return policy.Decision{}, &policy.PolicyError{Decision: id, Cause: err}
+	}
+	return out, nil
+}
+
+// filters asks for the row filters of t. An undefined rule denies: a set rule is never undefined, so something is
+// wrong with it.
+func (j *judge) filters(ctx context.Context, t policy.Table) ([]policy.Expression, error) {
+	path := j.e.entry.RowFilters
+	if path == None {
+		return nil, nil
+	}
+	r := policy.Resource{Catalog: t.Name.Catalog, Schema: t.Name.Schema, Table: t.Name.Table, Detail: &t}
+	v, err := j.eval(ctx, path, document(j.context, "GetRowFilters", tableResource(r, nil)))
+	if err != nil {
+		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("data.%s is not a list or set", dotted(path))
+	}
+	var out []policy.Expression
+	for _, item := range items {
+		e, err := j.expression(item, path, t)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// masks asks for the masks of the named columns, by the single rule if there is one.
+func (j *judge) masks(ctx context.Context, t policy.Table, names []string, into map[string]policy.Expression) error {
+	single, batch := j.e.entry.ColumnMask, j.e.entry.BatchColumnMasks
+	detail := tableDetail(t)
+	var columns []classify.Column
+	var inputs []ast.Value
+	for _, name := range names {
+		i := slices.IndexFunc(t.Columns, func(c classify.Column) bool { return c.Name == name })
+		if i < 0 {
+			return fmt.Errorf("table %s has no column %q", t.Name, name)
+		}
+		columns = append(columns, t.Columns[i])
+		inputs = append(inputs, columnResource(t, t.Columns[i], detail))
+	}
+	if len(columns) == 0 || single == None && batch == None {
+		return nil
+	}
+	var found [][]policy.Expression
+	var err error
+	if j.e.queries[batch] != nil && (j.e.queries[single] == nil || j.d.cfg.Prefer == "batch") {
+		found, err = j.batchMasks(ctx, t, inputs)
+	} else {
+		found, err = j.singleMasks(ctx, t, inputs)
+	}
+	if err != nil {
+		return err
+	}
+	for i, masks := range found {
+		if len(masks) == 0 {
+			continue
+		}
+		if into[columns[i].Name], err = policy.CombineMasks(columns[i].Name, masks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// singleMasks asks the single rule per column. Undefined is no mask, as in Trino; a set or list holds several masks.
+func (j *judge) singleMasks(ctx context.Context, t policy.Table, inputs []ast.Value) ([][]policy.Expression, error) {
+	path := j.e.entry.ColumnMask
+	out := make([][]policy.Expression, len(inputs))
+	for i, input := range inputs {
+		v, err := j.eval(ctx, path, document(j.context, "GetColumnMask", input))
+		if errors.Is(err, errUndefined) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		items, ok := v.([]any)
+		if !ok {
+			items = []any{v}
+		}
+		for _, item := range items {
+			e, err := j.expression(item, path, t)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = append(out[i], e)
+		}
+	}
+	return out, nil
+}
+
+// batchMasks asks the batch rule once. Undefined denies, as in Trino.
+func (j *judge) batchMasks(ctx context.Context, t policy.Table, inputs []ast.Value) ([][]policy.Expression, error) {
+	path := j.e.entry.BatchColumnMasks
+	v, err := j.eval(ctx, path, batchDocument(j.context, "GetColumnMask", inputs))
+	if err != nil {
+		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("data.%s is not a list or set", dotted(path))
+	}
+	out := make([][]policy.Expression, len(inputs))
+	for _, item := range items {
+		i, body, err := indexed(item, len(inputs))
+		if err != nil {
+			return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
+		}
+		e, err := j.expression(body, path, t)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = append(out[i], e)
+	}
+	return out, nil
+}
+
+// newID returns a random decision id.
+func (j *judge) newID() (string, error) {
+	var b [16]byte
+	j.d.randMux.Lock()
+	defer j.d.randMux.Unlock()
+	if _, err := io.ReadFull(j.d.cfg.Rand, b[:]); err != nil {
+		return "", fmt.Errorf("opa: decision id: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+// broken makes the error of an answer that cannot be used.
+func (j *judge) broken(cause error) error {
+	id, err := j.newID()
+	if err != nil {
+		return err
+	}
+	return &policy.PolicyError{Decision: id, Cause: cause}
+}
+
+func itoa(i int) string { return strconv.Itoa(i) }

@@ -1,0 +1,165 @@
+package opa
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gatehouse/policy"
+)
+
+// boolean accepts exactly true and false; undefined is false.
+func boolean(v any, err error) (bool, error) {
+	if errors.Is(err, errUndefined) {
+		return false, nil
+	}
+	b, ok := v.(bool)
+	if !ok {
+		return false, errors.New("not a boolean")
+	}
+	return b, nil
+}
+
+// indices accepts a list or set of different indices below n.
+func indices(v any, n int) ([]int, error) {
+	items, ok := v.([]any)
+	if !ok {
+		return nil, errors.New("not a list or set")
+	}
+	seen := map[int]bool{}
+	out := make([]int, 0, len(items))
+	for _, item := range items {
+		i, err := index(item, n)
+		if err != nil {
+			return nil, err
+		}
+		if seen[i] {
+			return nil, fmt.Errorf("index %d twice", i)
+		}
+		seen[i] = true
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+func index(v any, n int) (int, error) {
+	num, ok := v.(json.Number)
+	if !ok {
+		return 0, errors.New("an index is not a number")
+	}
+	i, err := num.Int64()
+	if err != nil || i < 0 || i >= int64(n) {
+		return 0, fmt.Errorf("index %s is not below %d", num, n)
+	}
+	return int(i), nil
+}
+
+// indexed accepts {"index": i, "viewExpression": {…}}.
+func indexed(v any, n int) (int, any, error) {
+	m, ok := v.(map[string]any)
+	if !ok || len(m) != 2 || m["viewExpression"] == nil {
+		return 0, nil, errors.New("not an object of index and viewExpression")
+	}
+	i, err := index(m["index"], n)
+	return i, m["viewExpression"], err
+}
+
+// expression accepts one filter or mask. Whatever has another type than it should, or a key that we do not know, is
+// refused: what it was meant to say would be lost.
+func (j *judge) expression(v any, path string, t policy.Table) (policy.Expression, error) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return policy.Expression{}, fmt.Errorf("data.%s: an expression is not an object", dotted(path))
+	}
+	var e policy.Expression
+	var reason, identity string
+	var err error
+	for key, v := range m {
+		ok := true
+		switch key {
+		case "expression":
+			e.SQL, ok = v.(string)
+		case "id":
+			e.ID, ok = v.(string)
+		case "any_of":
+			e.AnyOf, ok = v.(string)
+		case "params":
+			e.Params, ok = v.(map[string]any)
+		case "priority":
+			e.Priority, err = integer(v)
+			ok = err == nil
+		case "reason":
+			reason, ok = v.(string)
+		case "identity": // whose rights a subquery would have; there are no subqueries
+			identity, ok = v.(string)
+		default:
+			return e, fmt.Errorf("data.%s: unknown key %q in an expression", dotted(path), key)
+		}
+		if !ok {
+			return e, fmt.Errorf("data.%s: %s has the wrong type", dotted(path), key)
+		}
+	}
+	_, _ = reason, identity
+	if strings.TrimSpace(e.SQL) == "" {
+		return e, fmt.Errorf("data.%s: an expression is empty", dotted(path))
+	}
+	e.Rule = j.e.places.of(e, path, t)
+	if v := j.injected(e.SQL); v {
+		return e, fmt.Errorf("%s: suspected_injection: a value of the caller stands in the text, use params", e.Rule)
+	}
+	return e, nil
+}
+
+func integer(v any) (int, error) {
+	n, ok := v.(json.Number)
+	if !ok {
+		return 0, errors.New("not a number")
+	}
+	i, err := n.Int64()
+	if err != nil || i < -1<<31 || i >= 1<<31 {
+		return 0, errors.New("not a 32-bit integer")
+	}
+	return int(i), nil
+}
+
+// injected reports whether a value of the caller that holds a quote stands in sql as it is. Such a text is a valid
+// expression that means something else; a parameter, or a quoted literal, would not hold it like this.
+func (j *judge) injected(sql string) bool {
+	id := j.caller.Identity
+	found := false
+	check := func(s string) { found = found || strings.ContainsAny(s, `'"`) && strings.Contains(sql, s) }
+	check(id.User)
+	check(id.Principal)
+	for _, g := range id.Groups {
+		check(g)
+	}
+	for _, r := range id.Roles {
+		check(r)
+	}
+	for _, v := range j.caller.Session {
+		check(v)
+	}
+	leaves(id.Claims, check)
+	return found
+}
+
+// leaves calls f with every string below v.
+func leaves(v any, f func(string)) {
+	switch v := v.(type) {
+	case string:
+		f(v)
+	case []any:
+		for _, e := range v {
+			leaves(e, f)
+		}
+	case []string:
+		for _, e := range v {
+			f(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			leaves(e, f)
+		}
+	}
+}

@@ -1,17 +1,141 @@
 package classify
 
-import pgquery "github.com/pganalyze/pg_query_go/v6"
+import (
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+)
 
-// Raises reports whether some expression of the user could raise on a row that a policy hides.
-func (s *Statement) Raises() bool { return true }
+// Bound is a statement whose names are resolved against the relations that one caller may see. It is immutable.
+type Bound struct {
+	statement *Statement
+	rels      []Relation
+	base      [][]*value // the columns of each table reference
+	raises    []bool
+	conjuncts [][]Conjunct
+	tree      *pgquery.SelectStmt
+	edits     edits
+}
 
-// Bound is a statement whose names are resolved.
-type Bound struct{ statement *Statement }
+// binder is the state of one Bind.
+type binder struct {
+	rels     []Relation
+	walk     *tableWalk
+	index    map[*pgquery.RangeVar]int
+	base     [][]*value
+	ctes     map[*pgquery.CommonTableExpr][]*column
+	refs     map[*pgquery.ColumnRef]*resolved
+	subs     map[*pgquery.SubLink]subquery
+	visited  map[*pgquery.RangeVar]bool
+	selects  []*pgquery.SelectStmt
+	filters  []filter
+	found    [][]Conjunct
+	edits    edits
+	defining *pgquery.WindowDef
+	depth    int
+}
 
-func (s *Statement) Bind(rels []Relation) (*Bound, error) { return &Bound{s}, nil }
+// subquery is what is known of a subquery in an expression.
+type subquery struct {
+	typ    string
+	single bool // it can't return a second row
+}
 
-func (b *Bound) Statement() *Statement                      { return b.statement }
-func (b *Bound) Relations() []Relation                      { return nil }
-func (b *Bound) Uses(i int) []ColumnUse                     { return nil }
-func (b *Bound) Conjuncts(i int) []Conjunct                 { return nil }
-func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt { return nil }
+// Bind resolves every name of s; rels[i] is what the caller may see of Tables()[i]. Its errors are *NameError,
+// whose position is in the user's text, and *UnsupportedError. A hidden column is not in rels, so that it is refused
+// with the very words for one that does not exist.
+func (s *Statement) Bind(rels []Relation) (*Bound, error) {
+	if s == nil || s.kind != KindSelect || s.tree == nil {
+		return nil, &UnsupportedError{Construct: "binding of this kind of statement", Pos: -1}
+	}
+	walk, err := walkTables(s.tree)
+	if err != nil {
+		return nil, err
+	}
+	if len(walk.bases) != len(rels) {
+		return nil, &UnsupportedError{Construct: "binding with a wrong number of relations", Pos: -1}
+	}
+	b := &binder{
+		rels: rels, walk: walk,
+		index:   map[*pgquery.RangeVar]int{},
+		base:    make([][]*value, len(rels)),
+		ctes:    map[*pgquery.CommonTableExpr][]*column{},
+		refs:    map[*pgquery.ColumnRef]*resolved{},
+		subs:    map[*pgquery.SubLink]subquery{},
+		visited: map[*pgquery.RangeVar]bool{},
+		found:   make([][]Conjunct, len(rels)),
+	}
+	for i, rv := range walk.bases {
+		b.index[rv] = i
+		for j, c := range rels[i].Columns {
+			b.base[i] = append(b.base[i], &value{table: i, column: j, typ: c.Type})
+		}
+	}
+	cols, err := b.query(s.tree, nil, shape{})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cols {
+		demand(c.val, RoleOutput)
+	}
+	if err := b.complete(s.tree); err != nil {
+		return nil, err
+	}
+	b.findDates(s.tree)
+	b.collectEdits(s.tree)
+	for _, sel := range b.selects {
+		b.where(sel)
+	}
+	return &Bound{
+		statement: s, rels: rels, base: b.base, tree: s.tree,
+		raises: b.raising(s.tree), conjuncts: b.found, edits: b.edits,
+	}, nil
+}
+
+// complete refuses a tree of which some part was not bound. It can't happen, unless the walk over names and the binder
+// have come to differ, and then nothing that the binder says holds.
+func (b *binder) complete(tree *pgquery.SelectStmt) error {
+	for _, rv := range all[*pgquery.RangeVar](tree) {
+		if !b.visited[rv] {
+			return &UnsupportedError{Construct: "table in that place", Pos: int(rv.Location)}
+		}
+	}
+	for _, c := range all[*pgquery.ColumnRef](tree) {
+		if b.refs[c] == nil {
+			return &UnsupportedError{Construct: "column in that place", Pos: int(c.Location)}
+		}
+	}
+	return nil
+}
+
+func (b *binder) record(c *pgquery.ColumnRef, r *resolved) { b.refs[c] = r }
+
+// Statement returns the statement that was bound.
+func (b *Bound) Statement() *Statement { return b.statement }
+
+// Relations returns what the statement was bound against, by table reference.
+func (b *Bound) Relations() []Relation { return append([]Relation(nil), b.rels...) }
+
+// Uses returns the used columns of table reference i, ascending. It may hold more than are used, never less.
+func (b *Bound) Uses(i int) []ColumnUse {
+	var uses []ColumnUse
+	for j, v := range b.base[i] {
+		if v.roles != 0 {
+			uses = append(uses, ColumnUse{Column: j, Roles: v.roles})
+		}
+	}
+	return uses
+}
+
+// Raises reports whether something of the user's that could be evaluated on rows of table reference i before its
+// row filter might raise there, or tell in another way what it was evaluated on.
+func (b *Bound) Raises(i int) bool { return b.raises[i] }
+
+// Conjuncts returns conditions on table reference i alone that hold for every row that can matter. The expressions are copies.
+func (b *Bound) Conjuncts(i int) []Conjunct {
+	out := make([]Conjunct, len(b.conjuncts[i]))
+	for j, c := range b.conjuncts[i] {
+		out[j] = c
+		out[j].Expr = cloneNode(c.Expr)
+		out[j].Columns = append([]int(nil), c.Columns...)
+	}
+	return out
+}

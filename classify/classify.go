@@ -106,6 +106,7 @@ type ColumnUse struct {
 type Conjunct struct {
 	Expr    *pgquery.Node // column references are one-part names, exact as in Relation.Columns; not shared with the tree
 	Columns []int         // the columns it reads, indexes into Relation.Columns
+	Raises  bool          // it may raise, also through a cast that the engine adds: never to be evaluated on hidden rows
 }
 
 // SyntaxError says that the text is not one statement of our dialect. It may reach a client.

@@ -12,9 +12,9 @@ const maxDepth = 4000
 // tableWalk is the one answer to which range variables of a tree are base tables and which are CTEs.
 // Statement.Tables, Bind and Rewrite all use it, so they can't disagree.
 type tableWalk struct {
-	bases []*pgquery.RangeVar                             // in tree order: the index is TableRef.Index
+	bases []*pgquery.RangeVar                            // in tree order: the index is TableRef.Index
 	ctes  map[*pgquery.RangeVar]*pgquery.CommonTableExpr // every mention of a CTE, with what it means
-	decls []*pgquery.CommonTableExpr                      // in tree order
+	decls []*pgquery.CommonTableExpr                     // in tree order
 }
 
 // cteScope is what WITH makes visible, innermost first.

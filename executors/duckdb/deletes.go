@@ -1,0 +1,289 @@
+package duckdb
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"github.com/apache/iceberg-go/table/dv"
+
+	"gatehouse/plan"
+)
+
+// The reserved field ids of the two columns of a positional delete file.
+const (
+	deletePathID     = 2147483546
+	deletePositionID = 2147483545
+)
+
+// maxDeletionVector bounds what is read of a Puffin file for one deletion vector.
+const maxDeletionVector = 1 << 30
+
+func deleteExtension(k plan.DeleteKind) string {
+	if k == plan.DeletionVector {
+		return ".puffin"
+	}
+	return ".parquet"
+}
+
+// checkDelete makes sure that a delete file has the columns that it is read by; otherwise it would delete nothing.
+func (x *Executor) checkDelete(d *plan.DeleteFile, l *link) error {
+	ft, err := x.footers.read(l)
+	if err != nil {
+		return err
+	}
+	ids := []int{deletePathID, deletePositionID}
+	if d.Kind == plan.EqualityDeletes {
+		ids = nil
+		for _, f := range d.Equality {
+			ids = append(ids, f.ID)
+		}
+		if len(ids) == 0 {
+			return internal("an equality delete without keys")
+		}
+	}
+	for _, id := range ids {
+		if ft.byID(id) == nil {
+			return dataError("delete file %s has no column with field id %d", d.Path, id)
+		}
+	}
+	if ft.rows != d.Rows {
+		return dataError("%s has %d rows, its manifest says %d", d.Path, ft.rows, d.Rows)
+	}
+	return nil
+}
+
+// equalityJoins are the anti-joins with the arm's equality deletes, one for each set of key columns. A NULL key deletes rows with
+// NULL; both sides have the current type, as a delete may have been written before its column was widened, or after.
+func (s *scan) equalityJoins(a *arm) (string, error) {
+	type group struct {
+		keys  []plan.Field
+		links []*link
+		rows  int64
+	}
+	var groups []*group
+	byKeys := map[string]*group{}
+	for _, i := range a.equality {
+		d := s.relation.Scan.Deletes[i]
+		keys := slices.Clone(d.Equality)
+		slices.SortFunc(keys, func(a, b plan.Field) int { return a.ID - b.ID })
+		var name strings.Builder
+		for _, k := range keys {
+			fmt.Fprintf(&name, "%d ", k.ID)
+		}
+		g := byKeys[name.String()]
+		if g == nil {
+			g = &group{keys: keys}
+			byKeys[name.String()] = g
+			groups = append(groups, g)
+		}
+		g.links = append(g.links, s.deletes[i])
+		g.rows += d.Rows
+	}
+	var b strings.Builder
+	for i, g := range groups {
+		var on []string
+		for _, k := range g.keys {
+			at := slices.IndexFunc(s.relation.Scan.Fields, func(f plan.Field) bool { return f.ID == k.ID })
+			if at < 0 || len(k.Nested) > 0 {
+				return "", internal("equality key %d is not read", k.ID)
+			}
+			f := s.relation.Scan.Fields[at]
+			on = append(on, fmt.Sprintf("%s IS NOT DISTINCT FROM CAST(e%d.%s AS %s)", a.value(f, a.layout.sources[at]), i, columnName(k.ID), f.Type))
+		}
+		links := list(g.links, func(l *link) string { return literal(l.path) })
+		// A key that a delete file holds is never a default.
+		keys := slices.Clone(g.keys)
+		for j := range keys {
+			keys[j].Default = nil
+		}
+		fmt.Fprintf(&b, " ANTI JOIN %s e%d ON %s", readParquet(links, keys, nil, g.rows), i, strings.Join(on, " AND "))
+	}
+	return b.String(), nil
+}
+
+// createKeys makes the empty key tables, so that the statement can be bound.
+func (s *scan) createKeys(c *connection) error {
+	for _, k := range s.keys {
+		if err := c.exec("CREATE TEMP TABLE " + k.name + " (k BIGINT NOT NULL)"); err != nil {
+			return withoutHint(err)
+		}
+	}
+	return nil
+}
+
+// loadKeys fills the key tables.
+func (s *scan) loadKeys(ctx context.Context, c *connection) error {
+	for _, k := range s.keys {
+		if err := s.loadPositions(c, k); err != nil {
+			return withoutHint(err)
+		}
+		if err := s.loadVectors(ctx, c, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadPositions reads the positional delete files of an arm. Such a file may name other data files too, and data files that it
+// does not apply to, so the pairs of delete file and data file are spelled out.
+func (s *scan) loadPositions(c *connection, k keyTable) error {
+	var links []*link
+	var rows int64
+	place := map[int]int{} // index into Scan.Deletes → place in links
+	type pair struct {
+		delete, file int
+	}
+	var pairs []pair
+	for i, f := range k.arm.files {
+		for _, d := range f.Deletes {
+			if s.relation.Scan.Deletes[d].Kind != plan.PositionDeletes {
+				continue
+			}
+			if _, ok := place[d]; !ok {
+				place[d] = len(links)
+				links = append(links, s.deletes[d])
+				rows += s.relation.Scan.Deletes[d].Rows
+			}
+			pairs = append(pairs, pair{place[d], i})
+		}
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	fields := []plan.Field{{ID: deletePathID, Type: "VARCHAR"}, {ID: deletePositionID, Type: "BIGINT"}}
+	read := readParquet(list(links, func(l *link) string { return literal(l.path) }), fields, nil, rows)
+	return c.exec(fmt.Sprintf(
+		"INSERT INTO temp.main.%s SELECT DISTINCT (m.f << %d) | p.c%d FROM %s p JOIN (SELECT unnest(%s) AS d, unnest(%s) AS f, unnest(%s) AS path) m "+
+			"ON p.file_index = m.d AND p.c%d = m.path",
+		k.name, positionBits, deletePositionID, read,
+		list(pairs, func(p pair) string { return fmt.Sprintf("%d::BIGINT", p.delete) }),
+		list(pairs, func(p pair) string { return fmt.Sprintf("%d::BIGINT", p.file) }),
+		list(pairs, func(p pair) string { return literal(k.arm.files[p.file].Path) }),
+		deletePathID,
+	))
+}
+
+// loadVectors decodes the deletion vectors of an arm.
+func (s *scan) loadVectors(ctx context.Context, c *connection, k keyTable) error {
+	var out *keyWriter
+	for i, f := range k.arm.files {
+		for _, d := range f.Deletes {
+			df := &s.relation.Scan.Deletes[d]
+			if df.Kind != plan.DeletionVector {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			bitmap, err := readVector(s.deletes[d], df)
+			if err != nil {
+				return dataError("%s: %w", df.Path, err)
+			}
+			if out == nil {
+				if out, err = newKeyWriter(c, k.name); err != nil {
+					return err
+				}
+				defer out.close()
+			}
+			for pos := range bitmap.Positions() {
+				if pos >= 1<<positionBits {
+					return dataError("%s: position %d", df.Path, pos)
+				}
+				if err := out.add(int64(i)<<positionBits | int64(pos)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	return out.flush()
+}
+
+func readVector(l *link, d *plan.DeleteFile) (*dv.RoaringPositionBitmap, error) {
+	if d.Length <= 0 || d.Length > maxDeletionVector || d.Offset < 0 || d.Offset > math.MaxInt64-d.Length || d.Offset+d.Length > l.size {
+		return nil, fmt.Errorf("a deletion vector of %d bytes at %d", d.Length, d.Offset)
+	}
+	f, err := os.Open(l.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	blob, err := io.ReadAll(io.NewSectionReader(f, d.Offset, d.Length))
+	if err != nil {
+		return nil, err
+	}
+	return dv.DeserializeDV(blob, d.Rows)
+}
+
+// keyWriter appends keys to a key table, a vector at a time.
+type keyWriter struct {
+	appender bindings.Appender
+	chunk    bindings.DataChunk
+	data     []int64
+	n        int
+}
+
+func newKeyWriter(c *connection, table string) (*keyWriter, error) {
+	w := &keyWriter{}
+	if bindings.AppenderCreateExt(c.raw, "temp", "main", table, &w.appender) == bindings.StateError {
+		err := internal("%s", bindings.AppenderError(w.appender))
+		bindings.AppenderDestroy(&w.appender)
+		return nil, err
+	}
+	t := bindings.CreateLogicalType(bindings.TypeBigInt)
+	defer bindings.DestroyLogicalType(&t)
+	w.chunk = bindings.CreateDataChunk([]bindings.LogicalType{t})
+	w.data = unsafe.Slice((*int64)(bindings.VectorGetData(bindings.DataChunkGetVector(w.chunk, 0))), int(bindings.VectorSize()))
+	return w, nil
+}
+
+func (w *keyWriter) add(key int64) error {
+	w.data[w.n] = key
+	w.n++
+	if w.n < len(w.data) {
+		return nil
+	}
+	return w.send()
+}
+
+func (w *keyWriter) send() error {
+	bindings.DataChunkSetSize(w.chunk, bindings.IdxT(w.n))
+	w.n = 0
+	if bindings.AppendDataChunk(w.appender, w.chunk) == bindings.StateError {
+		return w.failed()
+	}
+	return nil
+}
+
+func (w *keyWriter) flush() error {
+	if w.n > 0 {
+		if err := w.send(); err != nil {
+			return err
+		}
+	}
+	if bindings.AppenderClose(w.appender) == bindings.StateError {
+		return w.failed()
+	}
+	return nil
+}
+
+func (w *keyWriter) failed() error {
+	data := bindings.AppenderErrorData(w.appender)
+	defer bindings.DestroyErrorData(&data)
+	return withoutHint(engineError(bindings.ErrorDataErrorType(data), bindings.ErrorDataMessage(data)))
+}
+
+func (w *keyWriter) close() {
+	bindings.DestroyDataChunk(&w.chunk)
+	bindings.AppenderDestroy(&w.appender)
+}

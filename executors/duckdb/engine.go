@@ -1,0 +1,199 @@
+package duckdb
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"gatehouse/executors"
+)
+
+// engine is one locked-down DuckDB instance with an empty catalog.
+type engine struct {
+	db bindings.Database
+}
+
+const (
+	dataFolder  = "data"  // the only folder that statements may read
+	spillFolder = "spill" // written by the engine's own buffer manager only
+)
+
+// lockdown runs once on a new instance, in this order; the last one makes all settings final.
+//
+// The two optimisers move a user's expression, or what is known of hidden values, through the barrier of a governed relation.
+// The external file cache would serve old blocks of a file that was replaced under the same name.
+var lockdown = []string{
+	"SET GLOBAL disabled_optimizers = 'statistics_propagation,cte_filter_pusher'",
+	"SET GLOBAL enable_external_file_cache = false",
+	"SET GLOBAL parquet_metadata_cache = true",
+	"SET GLOBAL TimeZone = 'UTC'",
+	"SET GLOBAL Calendar = 'gregorian'",
+	"SET GLOBAL allow_community_extensions = false",
+	"SET GLOBAL allow_persistent_secrets = false",
+	"SET GLOBAL enable_external_access = false",
+	"SET GLOBAL lock_configuration = true",
+}
+
+func version() string { return bindings.LibraryVersion() }
+
+// openEngine starts an instance whose files lie under root.
+func openEngine(c Config, root string) (*engine, error) {
+	spill := filepath.Join(root, spillFolder)
+	if err := os.Mkdir(spill, 0o700); err != nil {
+		return nil, err
+	}
+	bytes := c.MemoryBytes
+	if bytes == 0 {
+		bytes = memoryLimit() * 6 / 10
+	}
+	spillBytes := c.SpillBytes
+	if spillBytes == 0 {
+		spillBytes = 2 * bytes
+	}
+	threads := c.Threads
+	if threads == 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	settings := map[string]string{
+		"threads":                      strconv.Itoa(threads),
+		"memory_limit":                 fmt.Sprintf("%dB", bytes),
+		"temp_directory":               spill,
+		"max_temp_directory_size":      fmt.Sprintf("%dB", spillBytes),
+		"autoload_known_extensions":    "false",
+		"autoinstall_known_extensions": "false",
+	}
+	var config bindings.Config
+	if bindings.CreateConfig(&config) == bindings.StateError {
+		return nil, fmt.Errorf("duckdb: no configuration")
+	}
+	defer bindings.DestroyConfig(&config)
+	for name, value := range settings {
+		if bindings.SetConfig(config, name, value) == bindings.StateError {
+			return nil, fmt.Errorf("duckdb: setting %s is not accepted", name)
+		}
+	}
+	e := &engine{}
+	var message string
+	if bindings.OpenExt(":memory:", &e.db, config, &message) == bindings.StateError {
+		return nil, fmt.Errorf("duckdb: %s", message)
+	}
+	if err := e.lock(filepath.Join(root, dataFolder)); err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *engine) lock(data string) error {
+	c, err := e.connect()
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	allowed := "SET GLOBAL allowed_directories = [" + literal(data) + "]"
+	for _, s := range append([]string{allowed}, lockdown...) {
+		if err := c.exec(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e *engine) close() { bindings.Close(&e.db) }
+
+// connection is one connection, used by one statement only and then thrown away, so that nothing of one caller stays
+// for the next. Opening one takes some 20 µs.
+type connection struct {
+	mu   sync.Mutex // guards raw against an interrupt during close
+	raw  bindings.Connection
+	gone bool
+	// owner is the reader that the engine works for, so that one that is through cannot interrupt the next.
+	owner *reader
+}
+
+func (e *engine) connect() (*connection, error) {
+	c := &connection{}
+	if bindings.Connect(e.db, &c.raw) == bindings.StateError {
+		return nil, &executors.Error{Kind: executors.KindInternal, Cause: fmt.Errorf("duckdb: no connection")}
+	}
+	return c, nil
+}
+
+// interrupt asks the engine to end what runs on c. It may be called at any time, also after close.
+func (c *connection) interrupt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.gone {
+		bindings.Interrupt(c.raw)
+	}
+}
+
+func (c *connection) own(r *reader) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.owner = r
+}
+
+// interruptFor is interrupt if the engine works for r.
+func (c *connection) interruptFor(r *reader) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.gone && c.owner == r {
+		bindings.Interrupt(c.raw)
+	}
+}
+
+func (c *connection) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.gone {
+		c.gone = true
+		bindings.Disconnect(&c.raw)
+	}
+}
+
+// exec runs s for its effect.
+func (c *connection) exec(s string) error {
+	return c.query(s, func(bindings.DataChunk) error { return nil })
+}
+
+// query runs s, materialised, and hands its chunks to each.
+func (c *connection) query(s string, each func(bindings.DataChunk) error) error {
+	var r bindings.Result
+	state := bindings.Query(c.raw, s, &r)
+	defer bindings.DestroyResult(&r)
+	if state == bindings.StateError {
+		return engineError(bindings.ResultErrorType(&r), bindings.ResultError(&r))
+	}
+	for {
+		chunk := bindings.FetchChunk(r)
+		if chunk.Ptr == nil {
+			return nil
+		}
+		err := each(chunk)
+		bindings.DestroyDataChunk(&chunk)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// interruptOn interrupts c when ctx ends, until the returned function is called; that function waits.
+func (c *connection) interruptOn(ctx context.Context) (stop func()) {
+	done := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(done)
+		c.interrupt()
+	})
+	return func() {
+		if !cancel() {
+			<-done
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package duckdb
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+
+	"gatehouse/executors"
+)
+
+// maxIdleLinks is how many names without a running statement stay, so that the next statement finds the engine's cached
+// footers under the same name.
+const maxIdleLinks = 20_000
+
+// files gives data files names inside the one folder that the engine may read. A name is a hash of what identifies the file's
+// content, so it has no glob characters, and a file that is replaced under its path gets another name.
+//
+// Names are hard links: the engine compares the real path with the allowed folder, so a symbolic link is refused. Where the
+// data lies on another file system the file is copied.
+type files struct {
+	root string
+	data string
+
+	mu    sync.Mutex
+	links map[string]*link
+	idle  int
+}
+
+// link is one file inside the private folder.
+type link struct {
+	path  string // inside the private folder
+	size  int64
+	users int
+	ready chan struct{} // closed when the link exists or err is set
+	err   error
+}
+
+func newFiles(root string) (*files, error) {
+	f := &files{root: root, data: filepath.Join(root, dataFolder), links: map[string]*link{}}
+	return f, os.Mkdir(f.data, 0o700)
+}
+
+func (f *files) close() error { return os.RemoveAll(f.root) }
+
+var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
+
+// localPath returns the path of a location in Iceberg metadata, taken literally: a writer may put any character into a name,
+// and "%2F" is three of them.
+func localPath(location string) (string, error) {
+	path := location
+	if m := scheme.FindStringSubmatch(location); m != nil {
+		if !strings.EqualFold(m[1], "file") {
+			return "", &executors.Error{
+				Kind:  executors.KindUnsupported,
+				Hint:  fmt.Sprintf("data files at %q locations cannot be read here", strings.ToLower(m[1])+":"),
+				Cause: fmt.Errorf("location %q", location),
+			}
+		}
+		path = location[len(m[0]):]
+		if rest, ok := strings.CutPrefix(path, "//"); ok {
+			path = rest // "file:///a": an empty host
+		}
+	}
+	if !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) {
+		return "", dataError("location %q is no absolute path", location)
+	}
+	return path, nil
+}
+
+func dataError(format string, args ...any) error {
+	return &executors.Error{Kind: executors.KindData, Cause: fmt.Errorf(format, args...)}
+}
+
+// pins are the links that one statement holds.
+type pins struct {
+	files *files
+	held  []*link
+}
+
+// open returns the private name of the file at location, which must have size bytes. The file keeps its content under that
+// name until release.
+func (p *pins) open(location string, size int64, extension string) (*link, error) {
+	path, err := localPath(location)
+	if err != nil {
+		return nil, err
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return nil, dataError("%w", err)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, dataError("%w", err)
+	case !info.Mode().IsRegular():
+		return nil, dataError("%s is not a regular file", path)
+	case info.Size() != size:
+		return nil, dataError("%s has %d bytes, its manifest says %d", path, info.Size(), size)
+	}
+	l := p.files.acquire(path, info, extension)
+	p.held = append(p.held, l)
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l, nil
+}
+
+// release gives all links back.
+func (p *pins) release() {
+	p.files.mu.Lock()
+	defer p.files.mu.Unlock()
+	for _, l := range p.held {
+		if l.users--; l.users == 0 {
+			p.files.idle++
+		}
+	}
+	p.held = nil
+	p.files.sweep()
+}
+
+// acquire finds or makes the link of the file at path.
+func (f *files) acquire(path string, info fs.FileInfo, extension string) *link {
+	name := contentName(path, info) + extension
+	f.mu.Lock()
+	l, found := f.links[name]
+	if !found {
+		l = &link{path: filepath.Join(f.data, name), size: info.Size(), ready: make(chan struct{})}
+		f.links[name] = l
+	} else if l.users == 0 {
+		f.idle--
+	}
+	l.users++
+	f.mu.Unlock()
+	if found {
+		<-l.ready
+		return l
+	}
+	defer close(l.ready)
+	if l.err = place(path, info, l.path); l.err != nil {
+		l.err = dataError("%w", l.err)
+		f.mu.Lock()
+		delete(f.links, name) // users of this link see its error; the next one tries again
+		f.mu.Unlock()
+	}
+	return l
+}
+
+// sweep removes idle links beyond the bound. It needs mu.
+func (f *files) sweep() {
+	if f.idle <= maxIdleLinks {
+		return
+	}
+	for name, l := range f.links {
+		if l.users == 0 {
+			_ = os.Remove(l.path)
+			delete(f.links, name)
+			f.idle--
+		}
+		if f.idle <= maxIdleLinks/2 {
+			return
+		}
+	}
+}
+
+func contentName(path string, info fs.FileInfo) string {
+	id := fmt.Sprintf("%s\x00%d\x00%d", path, info.Size(), info.ModTime().UnixNano())
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		id += fmt.Sprintf("\x00%d\x00%d", s.Dev, s.Ino)
+	}
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:16])
+}
+
+// place makes target the same file as source, or a copy of it, and checks that source is still the file of info.
+func place(source string, info fs.FileInfo, target string) error {
+	if err := os.Link(source, target); err == nil {
+		linked, err := os.Lstat(target)
+		if err == nil && !os.SameFile(linked, info) {
+			err = fmt.Errorf("%s was replaced while it was opened", source)
+		}
+		if err != nil {
+			return errors.Join(err, os.Remove(target))
+		}
+		return nil
+	}
+	if err := copyFile(source, info, target); err != nil {
+		return errors.Join(err, os.RemoveAll(target))
+	}
+	return nil
+}
+
+func copyFile(source string, info fs.FileInfo, target string) error {
+	in, err := os.Open(source)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if opened, err := in.Stat(); err != nil || !os.SameFile(opened, info) {
+		return errors.Join(err, fmt.Errorf("%s was replaced while it was opened", source))
+	}
+	out, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(out, in)
+	if err == nil && n != info.Size() {
+		err = fmt.Errorf("%s changed while it was copied", source)
+	}
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,10 @@
+package duckdb
+
+import (
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+
+	"gatehouse/classify/printer"
+)
+
+func printSelect(s *pgquery.SelectStmt) (string, error) { return printer.PrintSelect(s, printer.DuckDB()) }
+func printExpr(n *pgquery.Node) (string, error)         { return printer.PrintExpr(n, printer.DuckDB()) }

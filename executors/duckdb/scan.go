@@ -1,0 +1,259 @@
+package duckdb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gatehouse/executors"
+	"gatehouse/plan"
+)
+
+// positionBits is how many bits of a packed key hold the position in a file; the bits above hold the file's place in its arm.
+const positionBits = 40
+
+// arm is a group of files that one table function reads: they have the same layout, the same equality deletes, and either all
+// or none have deletes by position.
+type arm struct {
+	layout   *layout
+	equality []int // indexes into Scan.Deletes, ascending
+	keyed    bool
+	files    []armFile
+}
+
+type armFile struct {
+	plan.File
+	link *link
+}
+
+// scan is one relation's scan, ready to be printed.
+type scan struct {
+	relation *plan.Relation
+	arms     []*arm
+	deletes  []*link // by Scan.Deletes
+	keys     []keyTable
+}
+
+// keyTable is a temporary table of packed keys of rows that are deleted by position.
+type keyTable struct {
+	name string
+	arm  *arm
+}
+
+// openScan makes the relation's files readable, reads their footers, and groups them.
+func (x *Executor) openScan(r *plan.Relation, p *pins) (*scan, error) {
+	s := &scan{relation: r}
+	for _, f := range r.Scan.Fields {
+		if f.ID <= 0 {
+			return nil, internal("field id %d", f.ID)
+		}
+	}
+	for i, d := range r.Scan.Deletes {
+		l, err := p.open(d.Path, d.Size, deleteExtension(d.Kind))
+		if err != nil {
+			return nil, err
+		}
+		if d.Kind != plan.DeletionVector {
+			if err := x.checkDelete(&r.Scan.Deletes[i], l); err != nil {
+				return nil, err
+			}
+		}
+		s.deletes = append(s.deletes, l)
+	}
+	arms := map[string]*arm{}
+	for _, f := range r.Scan.Files {
+		l, err := p.open(f.Path, f.Size, ".parquet")
+		if err != nil {
+			return nil, err
+		}
+		ft, err := x.footers.read(l)
+		if err != nil {
+			return nil, err
+		}
+		if ft.rows != f.Rows {
+			return nil, dataError("%s has %d rows, its manifest says %d", f.Path, ft.rows, f.Rows)
+		}
+		lay, err := newLayout(r.Scan.Fields, ft, f.Mapping)
+		if err != nil {
+			return nil, err
+		}
+		a := &arm{layout: lay}
+		if err := a.deletes(&r.Scan, f); err != nil {
+			return nil, err
+		}
+		key := fmt.Sprint(a.equality, a.keyed, constantIDs(lay, f), lay.text())
+		if arms[key] == nil {
+			arms[key] = a
+			s.arms = append(s.arms, a)
+		}
+		arms[key].files = append(arms[key].files, armFile{f, l})
+	}
+	for i, a := range s.arms {
+		if a.keyed {
+			s.keys = append(s.keys, keyTable{name: fmt.Sprintf("__gw_keys_%s_%d", strings.TrimPrefix(r.CTE, "__gw_"), i), arm: a})
+		}
+	}
+	return s, nil
+}
+
+// constantIDs lists the fields that the file lacks and that its partition tells, ascending.
+func constantIDs(l *layout, f plan.File) []int {
+	var ids []int
+	for id := range l.missing {
+		if _, ok := f.Constants[id]; ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (a *arm) deletes(s *plan.Scan, f plan.File) error {
+	for _, i := range f.Deletes {
+		if i < 0 || i >= len(s.Deletes) {
+			return internal("delete file %d of %d", i, len(s.Deletes))
+		}
+		switch s.Deletes[i].Kind {
+		case plan.PositionDeletes, plan.DeletionVector:
+			a.keyed = true
+		case plan.EqualityDeletes:
+			a.equality = append(a.equality, i)
+		default:
+			return &executors.Error{Kind: executors.KindUnsupported, Hint: "the table has delete files of an unknown kind"}
+		}
+	}
+	slices.Sort(a.equality)
+	return nil
+}
+
+// text is a SELECT of the columns c<id>, without the deleted rows.
+func (s *scan) text() (string, error) {
+	fields := s.relation.Scan.Fields
+	if len(s.arms) == 0 {
+		return "SELECT " + stubColumns(fields) + " WHERE false", nil
+	}
+	arms := make([]string, len(s.arms))
+	for i, a := range s.arms {
+		var err error
+		if arms[i], err = s.armText(a); err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(arms, " UNION ALL "), nil
+}
+
+// stubColumns are typed NULLs named like the fields.
+func stubColumns(fields []plan.Field) string {
+	var out []string
+	for _, f := range fields {
+		out = append(out, fmt.Sprintf("CAST(NULL AS %s) AS %s", f.Type, columnName(f.ID)))
+	}
+	if len(out) == 0 {
+		return "1 AS c0"
+	}
+	return strings.Join(out, ", ")
+}
+
+func (s *scan) armText(a *arm) (string, error) {
+	fields := s.relation.Scan.Fields
+	var b strings.Builder
+	b.WriteString("SELECT ")
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(a.value(f, a.layout.sources[i]) + " AS " + columnName(f.ID))
+	}
+	if len(fields) == 0 {
+		b.WriteString("1 AS c0")
+	}
+	b.WriteString(" FROM " + a.read(fields) + " d")
+	joins, err := s.equalityJoins(a)
+	if err != nil {
+		return "", err
+	}
+	b.WriteString(joins)
+	if a.keyed {
+		fmt.Fprintf(&b, " WHERE ((d.file_index::BIGINT << %d) | d.file_row_number) NOT IN (SELECT k FROM temp.main.%s)", positionBits, s.keyTable(a))
+	}
+	return b.String(), nil
+}
+
+func (s *scan) keyTable(a *arm) string {
+	for _, k := range s.keys {
+		if k.arm == a {
+			return k.name
+		}
+	}
+	return ""
+}
+
+// value is the expression of one column of an arm.
+func (a *arm) value(f plan.Field, src source) string {
+	if _, missing := a.layout.missing[f.ID]; missing {
+		if _, ok := a.files[0].Constants[f.ID]; ok {
+			return a.constant(f)
+		}
+	}
+	if src.expr == "" {
+		return columnRef(f.ID)
+	}
+	return fmt.Sprintf("CAST(%s AS %s)", src.expr, f.Type)
+}
+
+// constant is the value that partitions tell: one for all files of the arm, or one for each.
+func (a *arm) constant(f plan.Field) string {
+	values := make([]string, len(a.files))
+	for i, file := range a.files {
+		values[i] = "NULL"
+		if v := file.Constants[f.ID]; v != nil {
+			values[i] = literal(*v)
+		}
+	}
+	if len(slices.Compact(slices.Clone(values))) == 1 {
+		return fmt.Sprintf("CAST(%s AS %s)", values[0], f.Type)
+	}
+	return fmt.Sprintf("CAST((CAST(%s AS VARCHAR[]))[d.file_index::BIGINT + 1] AS %s)", list(values, func(s string) string { return s }), f.Type)
+}
+
+// read is the table function over the arm's files.
+func (a *arm) read(fields []plan.Field) string {
+	var rows int64
+	for _, f := range a.files {
+		rows += f.Rows
+	}
+	links := list(a.files, func(f armFile) string { return literal(f.link.path) })
+	return readParquet(links, fields, a.layout, rows)
+}
+
+// readParquet reads fields by id, or by the names that a name mapping gives them. Without an explicit cardinality the engine
+// would reckon with a thousand rows a file. Bounds in file footers leave out NaN.
+func readParquet(links string, fields []plan.Field, l *layout, rows int64) string {
+	var columns []string
+	nan := false
+	for i, f := range fields {
+		key, typ := fmt.Sprint(f.ID), f.Type
+		if l != nil {
+			key, typ = l.sources[i].key, l.sources[i].typ
+		}
+		def := "NULL"
+		if f.Default != nil && len(f.Nested) == 0 {
+			def = literal(*f.Default)
+		}
+		nan = nan || f.NaN || len(f.Nested) > 0
+		columns = append(columns, fmt.Sprintf("%s: {name: '%s', type: %s, default_value: %s::VARCHAR}", key, columnName(f.ID), literal(typ), def))
+	}
+	if len(columns) == 0 {
+		// The engine wants some column; no file has this one, and it is not read.
+		key := "2147483000"
+		if l != nil && l.byName {
+			key = "'__gw_none'"
+		}
+		columns = append(columns, key+": {name: 'c0', type: 'BIGINT', default_value: NULL::VARCHAR}")
+	}
+	options := fmt.Sprintf("explicit_cardinality=%d, hive_partitioning=false", rows)
+	if nan {
+		options += ", can_have_nan=true"
+	}
+	return fmt.Sprintf("read_parquet(%s, schema=MAP {%s}, %s)", links, strings.Join(columns, ", "), options)
+}

@@ -72,7 +72,10 @@ type Users struct {
 	err   error             // why the file as it is now is not in use
 }
 
-var _ auth.Authenticator = (*Users)(nil)
+var (
+	_ auth.Authenticator = (*Users)(nil)
+	_ auth.Renewer       = (*Users)(nil)
+)
 
 // New reads the users file; it must be there and whole.
 func New(cfg Config) (*Users, error) {
@@ -131,9 +134,9 @@ func (u *Users) Authenticate(ctx context.Context, c auth.Credential) (auth.Ident
 	return found.clone(), nil
 }
 
-// Current returns the identity that the user of i has in the file now, and ErrUnauthenticated if there
+// Renew implements auth.Renewer. It returns the identity that the user of i has in the file now, and ErrUnauthenticated if there
 // is none any more. Sessions ask it from time to time.
-func (u *Users) Current(_ context.Context, i auth.Identity) (auth.Identity, error) {
+func (u *Users) Renew(_ context.Context, i auth.Identity) (auth.Identity, error) {
 	if i.Issuer != Issuer {
 		return auth.Identity{}, auth.ErrNotApplicable
 	}

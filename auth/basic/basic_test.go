@@ -256,7 +256,7 @@ func TestReload(t *testing.T) {
 	if _, err := login(u, "alice", "alice:pw"); !errors.Is(err, auth.ErrUnauthenticated) {
 		t.Errorf("removed user: %v", err)
 	}
-	if _, err := u.Current(t.Context(), auth.Identity{Issuer: Issuer, Subject: "alice", User: "alice"}); !errors.Is(err, auth.ErrUnauthenticated) {
+	if _, err := u.Renew(t.Context(), auth.Identity{Issuer: Issuer, Subject: "alice", User: "alice"}); !errors.Is(err, auth.ErrUnauthenticated) {
 		t.Errorf("removed user is still current: %v", err)
 	}
 }

@@ -1,0 +1,115 @@
+package main
+
+import "time"
+
+// Config is the configuration file. Every key has a default but catalogs and policy; docs/configuration.md is made from
+// the comments here.
+type Config struct {
+	Listen   ListenConfig             `yaml:"listen"`
+	TLS      TLSConfig                `yaml:"tls"`
+	Auth     AuthConfig               `yaml:"auth"`
+	Catalogs map[string]CatalogConfig `yaml:"catalogs"`
+	Policy   PolicyConfig             `yaml:"policy"`
+	Executor ExecutorConfig           `yaml:"executor"`
+	Audit    AuditConfig              `yaml:"audit"`
+	Limits   LimitsConfig             `yaml:"limits"`
+	Session  SessionConfig            `yaml:"session"`
+
+	// example is set by "gatehouse demo" alone: no file can set it. It allows the example users, on loopback.
+	example bool
+}
+
+// ListenConfig says where the process listens. An address that is not loopback needs TLS.
+type ListenConfig struct {
+	Flight string `yaml:"flight"` // Flight SQL; default 127.0.0.1:31337
+	HTTP   string `yaml:"http"`   // /healthz, /readyz, /metrics; default 127.0.0.1:31338; "off" for none
+}
+
+// TLSConfig names PEM files, which are read again when they change.
+type TLSConfig struct {
+	Cert     string `yaml:"cert"`      // certificate chain
+	Key      string `yaml:"key"`       // its private key
+	ClientCA string `yaml:"client_ca"` // if set, clients must show a certificate of this authority
+}
+
+// AuthConfig says who may sign in. At least one of users_file and oidc is needed.
+type AuthConfig struct {
+	UsersFile string        `yaml:"users_file"` // users with argon2id hashes; see "gatehouse user add"
+	OIDC      []OIDCConfig  `yaml:"oidc"`       // token issuers
+	Idle      time.Duration `yaml:"idle"`       // a session ends after this time without use; default 30m
+	Absolute  time.Duration `yaml:"absolute"`   // a session ends after this time; default 12h
+	TaskKey   string        `yaml:"task_key"`   // PEM file of an Ed25519 key for task credentials; default: a new one at each start
+}
+
+// OIDCConfig is one issuer of tokens.
+type OIDCConfig struct {
+	Issuer         string   `yaml:"issuer"`          // its URL, exactly as in "iss"; https, or http on loopback
+	Audience       []string `yaml:"audience"`        // one of these must be in "aud"
+	Algorithms     []string `yaml:"algorithms"`      // default RS256, ES256
+	User           string   `yaml:"user"`            // claim of the user name; default preferred_username
+	Groups         string   `yaml:"groups"`          // claim of the groups, dots for nested ones; default groups
+	Roles          string   `yaml:"roles"`           // claim of the roles, for example realm_access.roles; default none
+	Claims         []string `yaml:"claims"`          // claims that policies may see
+	PasswordClient string   `yaml:"password_client"` // client id for the password grant, so that tools with user and password work; default off
+	PasswordSecret string   `yaml:"password_secret"` // file with that client's secret
+}
+
+// CatalogConfig is one Iceberg catalog. The key in the file is its name in SQL.
+type CatalogConfig struct {
+	Type         string   `yaml:"type"`          // sql or rest
+	URI          string   `yaml:"uri"`           // rest: base URL; sql: path of a SQLite file, or file with a PostgreSQL connection string as postgres:FILE
+	Catalog      string   `yaml:"catalog"`       // sql: the catalog's name in the database; default the key
+	Warehouse    string   `yaml:"warehouse"`     // rest: the warehouse to ask for
+	Roots        []string `yaml:"roots"`         // local folders below which files may be read; sql on SQLite: default the file's folder
+	ServiceToken string   `yaml:"service_token"` // rest: file with a token for users who have none of their own; default: they are refused
+}
+
+// PolicyConfig says where the Rego is: dir or bundle.
+type PolicyConfig struct {
+	Dir         string        `yaml:"dir"`           // folder, watched for changes
+	Bundle      BundleConfig  `yaml:"bundle"`        // OPA bundle server
+	Rego        string        `yaml:"rego"`          // v1, v0 or auto; default v1
+	Lenient     bool          `yaml:"lenient"`       // accept policies that do not match the input schema; default false
+	Prefer      string        `yaml:"prefer"`        // batch: ask batch rules where both forms exist
+	Timeout     time.Duration `yaml:"timeout"`       // of one decision; default 250ms
+	HashKeyFile string        `yaml:"hash_key_file"` // file with the key of gw_hash masks, at least 32 bytes; without it they are refused
+}
+
+// BundleConfig is an OPA bundle server.
+type BundleConfig struct {
+	URL       string        `yaml:"url"`        // of the bundle
+	TokenFile string        `yaml:"token_file"` // file with a bearer token
+	KeyFile   string        `yaml:"key_file"`   // PEM public key that signs the bundles
+	Algorithm string        `yaml:"algorithm"`  // of the signature; default RS256
+	Poll      time.Duration `yaml:"poll"`       // default 10s
+	MaxAge    time.Duration `yaml:"max_age"`    // without a good answer for so long, nothing is allowed; default 1h
+}
+
+// ExecutorConfig bounds the embedded engine.
+type ExecutorConfig struct {
+	Type    string `yaml:"type"`    // duckdb
+	Memory  string `yaml:"memory"`  // such as 4GiB; default 60 % of what the process may use
+	Dir     string `yaml:"dir"`     // folder for spill files and links; default the system's temporary folder
+	Spill   string `yaml:"spill"`   // largest size of the spill files; default twice the memory
+	Threads int    `yaml:"threads"` // default the number of processors
+}
+
+// AuditConfig says where the audit log is written.
+type AuditConfig struct {
+	File string `yaml:"file"` // one JSON object a line; default audit.jsonl beside the configuration
+	Sync bool   `yaml:"sync"` // wait for the disk at every line; default false
+}
+
+// LimitsConfig bounds what users may do.
+type LimitsConfig struct {
+	Statement  time.Duration `yaml:"statement"`   // longest run of one statement; default 10m
+	PerUser    int           `yaml:"per_user"`    // statements of one user at once; default 32
+	Total      int           `yaml:"total"`       // statements at once; default 256
+	ResultRows int64         `yaml:"result_rows"` // rows of one result; default 0: unlimited
+}
+
+// SessionConfig is where unqualified names resolve.
+type SessionConfig struct {
+	Catalog string `yaml:"catalog"` // default: the only catalog, if there is one
+	Schema  string `yaml:"schema"`
+}

@@ -163,6 +163,12 @@ func (a *allow) inspect(m protoreflect.Message) error {
 		}
 	case *pgquery.CollateClause:
 		return a.collation(n)
+	case *pgquery.A_Indirection:
+		for _, i := range n.Indirection {
+			if i.GetAStar() != nil {
+				return a.refuse("(…).*")
+			}
+		}
 	}
 	return nil
 }
@@ -273,6 +279,9 @@ func (a *allow) call(n *pgquery.FuncCall) error {
 		return a.marker(n, name)
 	}
 	f, ok := lookFunction(name)
+	if name == "similar_to_escape" && a.placed[n] {
+		return nil
+	}
 	if !ok {
 		if ClassOfOperator(name) != ClassForbidden {
 			return a.refuse("an operator called as a function")
@@ -309,6 +318,12 @@ func (a *allow) operator(n *pgquery.A_Expr) error {
 	case pgquery.A_Expr_Kind_AEXPR_OP:
 		if n.Lexpr == nil && op != "-" && op != "+" && op != "~" || ClassOfOperator(op) == ClassForbidden {
 			return a.refuse("operator " + op)
+		}
+	case pgquery.A_Expr_Kind_AEXPR_SIMILAR:
+		if f := n.Rexpr.GetFuncCall(); f == nil || nameOf(f) != "similar_to_escape" || len(f.Args) != 1 {
+			return a.refuse("SIMILAR TO … ESCAPE")
+		} else {
+			a.placed[f] = true // the grammar's own wrapper
 		}
 	case pgquery.A_Expr_Kind_AEXPR_OP_ANY, pgquery.A_Expr_Kind_AEXPR_OP_ALL:
 		if !comparison[op] {

@@ -53,3 +53,7 @@ func (s *Statement) Pattern() string { return s.pattern }
 
 // Target returns the identifiers that a KindUse or KindShow… names, as written.
 func (s *Statement) Target() []string { return append([]string(nil), s.target...) }
+
+// Tree returns the tree of a KindSelect as the user wrote it, before any policy, for printing it back and for tests; nil for
+// other kinds. It must not be changed, and it must never reach an executor: a time travel marker in it does not print.
+func (s *Statement) Tree() *pgquery.SelectStmt { return s.tree }

@@ -1,0 +1,237 @@
+package printer
+
+import (
+	"strings"
+
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+
+	"gatehouse/classify"
+)
+
+func (p *printer) nameOf(f *pgquery.FuncCall) string {
+	if len(f.GetFuncname()) != 1 {
+		return ""
+	}
+	return f.Funcname[0].GetString_().GetSval()
+}
+
+// bare are names that are syntax of the engine, and no function when quoted.
+var bare = map[string]bool{"grouping_id": true, "ifnull": true}
+
+func (p *printer) call(f *pgquery.FuncCall) {
+	name := p.nameOf(f)
+	switch {
+	case name == "" || f.FuncVariadic:
+		p.fail("a function call")
+		return
+	case strings.HasPrefix(name, classify.MarkerPrefix):
+		p.marker(name, f.Args)
+		return
+	}
+	if n := p.d.functions[name]; n != "" {
+		name = n
+	}
+	if bare[name] {
+		p.put(name)
+	} else {
+		p.ident(name)
+	}
+	p.put("(")
+	if f.AggDistinct {
+		p.put("DISTINCT ")
+	}
+	if f.AggStar {
+		p.put("*")
+	}
+	p.list(f.Args, p.expr)
+	if len(f.AggOrder) > 0 {
+		if f.AggWithinGroup {
+			p.put(") WITHIN GROUP (ORDER BY ")
+		} else {
+			p.put(" ORDER BY ")
+		}
+		p.list(f.AggOrder, p.sortBy)
+	}
+	p.put(")")
+	if f.AggFilter != nil {
+		p.put(" FILTER (WHERE ")
+		p.expr(f.AggFilter)
+		p.put(")")
+	}
+	if f.Over != nil {
+		p.put(" OVER ")
+		if f.Over.Name != "" {
+			p.ident(f.Over.Name)
+		} else {
+			p.window(f.Over)
+		}
+	}
+}
+
+// marker prints what a marker stands for.
+func (p *printer) marker(name string, args []*pgquery.Node) {
+	switch name {
+	case classify.MarkerTry:
+		if len(args) == 1 && args[0].GetTypeCast() != nil {
+			p.cast("TRY_CAST", args[0].GetTypeCast())
+			return
+		}
+		p.fail("TRY_CAST")
+	case classify.MarkerAll:
+		p.put("ALL")
+	case classify.MarkerList:
+		p.put("[")
+		p.list(args, p.expr)
+		p.put("]")
+	case classify.MarkerStruct:
+		p.put("{")
+		p.pairs(args, classify.MarkerField)
+		p.put("}")
+	case classify.MarkerMap:
+		p.put("MAP {")
+		p.pairs(args, classify.MarkerEntry)
+		p.put("}")
+	case classify.MarkerLambda:
+		n := len(args) - 1
+		if n < 1 {
+			p.fail("a lambda")
+			return
+		}
+		p.put("lambda ")
+		p.list(args[:n], p.expr)
+		p.put(": ")
+		p.expr(args[n])
+	case classify.MarkerInterval:
+		p.interval(args)
+	default:
+		p.fail("marker %s here", name)
+	}
+}
+
+func (p *printer) pairs(args []*pgquery.Node, item string) {
+	p.list(args, func(n *pgquery.Node) {
+		f := n.GetFuncCall()
+		if f == nil || p.nameOf(f) != item || len(f.Args) != 2 {
+			p.fail("a pair")
+			return
+		}
+		p.expr(f.Args[0])
+		p.put(": ")
+		p.expr(f.Args[1])
+	})
+}
+
+func (p *printer) interval(args []*pgquery.Node) {
+	if len(args) != 2 {
+		p.fail("INTERVAL")
+		return
+	}
+	switch unit := args[1].GetAConst().GetSval().GetSval(); unit {
+	case "year", "month", "day", "hour", "minute", "second", "week", "quarter", "decade", "century", "millennium", "millisecond", "microsecond":
+		p.put("INTERVAL (")
+		p.expr(args[0])
+		p.put(") ", strings.ToUpper(unit))
+	default:
+		p.fail("INTERVAL's unit")
+	}
+}
+
+// Bits of WindowDef.frame_options, from PostgreSQL's parsenodes.h.
+const (
+	frameNonDefault     = 0x00001
+	frameRange          = 0x00002
+	frameRows           = 0x00004
+	frameGroups         = 0x00008
+	frameBetween        = 0x00010
+	frameStartUnbounded = 0x00020
+	frameEndUnbounded   = 0x00100
+	frameStartCurrent   = 0x00200
+	frameEndCurrent     = 0x00400
+	frameStartPreceding = 0x00800
+	frameEndPreceding   = 0x01000
+	frameStartFollowing = 0x02000
+	frameEndFollowing   = 0x04000
+	frameExcludeCurrent = 0x08000
+	frameExcludeGroup   = 0x10000
+	frameExcludeTies    = 0x20000
+	frameKnown          = 0x3ffff &^ (0x00040 | 0x00080)
+	frameExclude        = frameExcludeCurrent | frameExcludeGroup | frameExcludeTies
+)
+
+func (p *printer) window(w *pgquery.WindowDef) {
+	p.put("(")
+	sep := ""
+	if w.Refname != "" {
+		p.ident(w.Refname)
+		sep = " "
+	}
+	if len(w.PartitionClause) > 0 {
+		p.put(sep, "PARTITION BY ")
+		p.list(w.PartitionClause, p.expr)
+		sep = " "
+	}
+	if len(w.OrderClause) > 0 {
+		p.put(sep, "ORDER BY ")
+		p.list(w.OrderClause, p.sortBy)
+		sep = " "
+	}
+	if o := w.FrameOptions; o&frameNonDefault != 0 {
+		p.put(sep)
+		p.frame(w, o)
+	}
+	p.put(")")
+}
+
+func (p *printer) frame(w *pgquery.WindowDef, o int32) {
+	if o&^frameKnown != 0 {
+		p.fail("a window frame")
+	}
+	switch {
+	case o&frameRows != 0:
+		p.put("ROWS ")
+	case o&frameGroups != 0:
+		p.put("GROUPS ")
+	case o&frameRange != 0:
+		p.put("RANGE ")
+	default:
+		p.fail("a window frame")
+	}
+	if o&frameBetween != 0 {
+		p.put("BETWEEN ")
+	}
+	p.bound(w.StartOffset, o&frameStartUnbounded != 0, false, o&frameStartCurrent != 0, o&frameStartPreceding != 0, o&frameStartFollowing != 0)
+	if o&frameBetween != 0 {
+		p.put(" AND ")
+		p.bound(w.EndOffset, false, o&frameEndUnbounded != 0, o&frameEndCurrent != 0, o&frameEndPreceding != 0, o&frameEndFollowing != 0)
+	}
+	switch o & frameExclude {
+	case 0:
+	case frameExcludeCurrent:
+		p.put(" EXCLUDE CURRENT ROW")
+	case frameExcludeGroup:
+		p.put(" EXCLUDE GROUP")
+	case frameExcludeTies:
+		p.put(" EXCLUDE TIES")
+	default:
+		p.fail("a window frame's EXCLUDE")
+	}
+}
+
+func (p *printer) bound(offset *pgquery.Node, first, last, current, preceding, following bool) {
+	switch {
+	case first:
+		p.put("UNBOUNDED PRECEDING")
+	case last:
+		p.put("UNBOUNDED FOLLOWING")
+	case current:
+		p.put("CURRENT ROW")
+	case preceding:
+		p.operand(offset)
+		p.put(" PRECEDING")
+	case following:
+		p.operand(offset)
+		p.put(" FOLLOWING")
+	default:
+		p.fail("a window frame's bound")
+	}
+}

@@ -23,7 +23,7 @@ func (p *printer) operand(n *pgquery.Node) {
 func (p *printer) atomic(n *pgquery.Node) bool {
 	switch t := n.GetNode().(type) {
 	case *pgquery.Node_ColumnRef, *pgquery.Node_ParamRef, *pgquery.Node_TypeCast, *pgquery.Node_CoalesceExpr, *pgquery.Node_MinMaxExpr,
-		*pgquery.Node_CaseExpr, *pgquery.Node_GroupingFunc:
+		*pgquery.Node_CaseExpr, *pgquery.Node_GroupingFunc, *pgquery.Node_RowExpr:
 		return true
 	case *pgquery.Node_AConst:
 		s, ok := number(t.AConst)

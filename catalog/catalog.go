@@ -58,6 +58,15 @@ type Table struct {
 	// Restrictions is the REST catalog's read-restrictions object as it came, nil if there is none. Whoever plans
 	// a table with restrictions that it does not understand must refuse.
 	Restrictions []byte
+	// Vended are the storage credentials that the catalog gave for this caller and table; nil if it gave none. They are never
+	// used for another caller.
+	Vended []Credential
+}
+
+// Credential opens the storage below a prefix. Its keys are those of the Iceberg REST specification, "s3.access-key-id", ….
+type Credential struct {
+	Prefix string
+	Config map[string]auth.Secret
 }
 
 // Column is one top-level column.

@@ -71,7 +71,7 @@ func relation(b *classify.Bound, i int, t Table, d Decision) (Relation, error) {
 			rel.Pushed = append(rel.Pushed, c.Expr)
 		}
 	}
-	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && b.Statement().Raises()
+	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && b.Raises(i)
 	return rel, nil
 }
 

@@ -208,11 +208,28 @@ func uses(t policy.Table) ast.Value {
 	return object(fields...)
 }
 
-// columnResource makes the resource of GetColumnMask. The type is spelled as Trino does, in lower case.
+// trinoTypes spells types as Trino does where that is not just lower case.
+var trinoTypes = map[string]string{
+	"FLOAT": "real", "BLOB": "varbinary", "TIME": "time(6)", "TIMESTAMP": "timestamp(6)", "TIMESTAMP_NS": "timestamp(9)",
+	"TIMESTAMP WITH TIME ZONE": "timestamp(6) with time zone", "TIMESTAMPTZ": "timestamp(6) with time zone",
+}
+
+// trinoType spells DuckDB's type as Trino does; the types of maps and structs stay as DuckDB has them, in lower case.
+func trinoType(t string) string {
+	if element, ok := strings.CutSuffix(t, "[]"); ok {
+		return "array(" + trinoType(element) + ")"
+	}
+	if trino, ok := trinoTypes[t]; ok {
+		return trino
+	}
+	return strings.ToLower(t)
+}
+
+// columnResource makes the resource of GetColumnMask.
 func columnResource(t policy.Table, c classify.Column, detail ast.Value) ast.Value {
 	return object(field{"column", object(
 		field{"catalogName", str(t.Name.Catalog)}, field{"schemaName", str(t.Name.Schema)}, field{"tableName", str(t.Name.Table)},
-		field{"columnName", str(c.Name)}, field{"columnType", str(strings.ToLower(c.Type))},
+		field{"columnName", str(c.Name)}, field{"columnType", str(trinoType(c.Type))},
 		field{"gateway", object(field{"field_id", ast.Number(json.Number(itoa(c.FieldID)))}, field{"tags", strs(nil)}, field{"table", detail})},
 	)})
 }

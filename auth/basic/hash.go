@@ -81,9 +81,6 @@ func parseHash(s string) (hash, error) {
 	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.memory, &h.time, &h.threads); err != nil || n != 3 {
 		return hash{}, errors.New("costs must be written m=…,t=…,p=…")
 	}
-	if fmt.Sprintf("m=%d,t=%d,p=%d", h.memory, h.time, h.threads) != parts[3] {
-		return hash{}, errors.New("costs must be written m=…,t=…,p=…")
-	}
 	var err error
 	if h.salt, err = base64.RawStdEncoding.Strict().DecodeString(parts[4]); err != nil {
 		return hash{}, errors.New("the salt is not base64")
@@ -92,6 +89,9 @@ func parseHash(s string) (hash, error) {
 		return hash{}, errors.New("the hash is not base64")
 	}
 	h.key = uint32(min(len(h.sum), maxKey+1))
+	if h.phc() != s { // Go's decoder skips line breaks
+		return hash{}, errors.New("not an argon2id hash in PHC format")
+	}
 	switch {
 	case h.memory < minMemory || h.memory > maxMemory || h.time < 1 || h.time > maxTime || h.threads < 1 || h.threads > maxThreads:
 		return hash{}, fmt.Errorf("costs out of bounds: m %d to %d, t 1 to %d, p 1 to %d", minMemory, maxMemory, maxTime, maxThreads)

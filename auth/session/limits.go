@@ -1,6 +1,7 @@
 package session
 
 import (
+	"runtime/debug"
 	"time"
 
 	"gatehouse/auth"
@@ -30,7 +31,14 @@ func (s *Sessions[V]) closing(ended []*Session[V]) {
 		return
 	}
 	for _, one := range ended {
-		s.cfg.OnClose(one)
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					s.cfg.Log.Error("ending a session panicked", "panic", p, "stack", string(debug.Stack()))
+				}
+			}()
+			s.cfg.OnClose(one)
+		}()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -36,8 +37,10 @@ type Config[V any] struct {
 	// session; any other error keeps the session as it is until its limits.
 	Renew      func(context.Context, auth.Identity) (auth.Identity, error)
 	RenewEvery time.Duration
-	// OnClose is called once for each session that ended, after it cannot be found any more.
+	// OnClose is called once for each session that ended, after it cannot be found any more. A panic in
+	// it is logged and goes no further.
 	OnClose func(*Session[V])
+	Log     *slog.Logger     // nil: no log
 	Now     func() time.Time // nil: the system's clock
 }
 
@@ -90,6 +93,9 @@ func New[V any](cfg Config[V]) (*Sessions[V], error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Sessions[V]{cfg: cfg, stop: make(chan struct{}), done: make(chan struct{}),
 		all: map[digest]*Session[V]{}, owners: map[owner]map[digest]*Session[V]{}}

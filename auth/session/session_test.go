@@ -192,6 +192,20 @@ func TestClose(t *testing.T) {
 	}
 }
 
+func TestOnClosePanics(t *testing.T) {
+	s := open(t, session.Config[string]{OnClose: func(*session.Session[string]) { panic("broken") }})
+	a, b := issue(t, s, "alice"), issue(t, s, "bob")
+	one, err := s.Lookup(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.Close()
+	if alive(s, a) != "" || alive(s, b) == "" {
+		t.Errorf("after a panic: %q, %q", alive(s, a), alive(s, b))
+	}
+	s.Close()
+}
+
 func TestAdopt(t *testing.T) {
 	s := open(t, session.Config[string]{})
 	defer s.Close()

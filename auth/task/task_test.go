@@ -206,6 +206,7 @@ func TestForms(t *testing.T) {
 		"exp far":          sign(head, edit(body, `"exp":1800000060`, `"exp":9000000000`)),
 		"other body":       parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(edit(body, "alice", "mallo"))) + "." + parts[2],
 		"padded":           parts[0] + "." + parts[1] + "." + parts[2] + "==",
+		"line break":       token[:len(token)-3] + "\n" + token[len(token)-3:],
 		"long":             sign(head, edit(body, "alice", strings.Repeat("a", 10<<10))),
 	} {
 		if _, err := v.Verify(auth.NewSecret(bad), claims()); !errors.Is(err, auth.ErrBadTask) {

@@ -89,7 +89,7 @@ func (v *Verifier) timely(c *claims) bool {
 // open checks form and signature. The header has to be byte for byte the one that Mint writes with
 // that key, which leaves no room for another algorithm, a key in the header or a critical extension.
 func (v *Verifier) open(token string) (*claims, bool) {
-	if len(token) > maxToken {
+	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // Go's base64 decoder skips line breaks
 		return nil, false
 	}
 	head, rest, ok := strings.Cut(token, ".")

@@ -24,7 +24,9 @@ stop() {
   trap - EXIT TERM INT HUP
   if [[ -n $child ]]; then
     kill -- "-$child" 2>/dev/null || true
-    wait "$child" 2>/dev/null || true
+    wait "$child" 2>/dev/null || true # kc.sh may end before java does
+    for ((i = 0; i < 100; i++)); do kill -0 -- "-$child" 2>/dev/null || break; sleep 0.1; done
+    kill -KILL -- "-$child" 2>/dev/null || true
   fi
   rm -rf "$run"
 }

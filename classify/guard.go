@@ -33,7 +33,13 @@ func guard(text string) ([]token, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toks, guardTokens(toks)
+	return toks, guardTokens(toks, limits{tokens: maxTokens, nesting: maxNesting, identifier: guardIdentifier})
+}
+
+// limits are what guardTokens checks; our own printed text has more brackets than a user's.
+type limits struct {
+	tokens, nesting int
+	identifier      func(token) error
 }
 
 func invalidAt(text string) int {
@@ -47,7 +53,7 @@ func invalidAt(text string) int {
 	return -1
 }
 
-func guardTokens(toks []token) error {
+func guardTokens(toks []token, lim limits) error {
 	var structural, literals, depth, arms int
 	for _, t := range toks {
 		switch t.kind {
@@ -55,7 +61,7 @@ func guardTokens(toks []token) error {
 			literals++
 		case tokWord, tokQuoted:
 			structural++
-			if err := guardIdentifier(t); err != nil {
+			if err := lim.identifier(t); err != nil {
 				return err
 			}
 			if t.is("union") || t.is("intersect") || t.is("except") {
@@ -76,10 +82,10 @@ func guardTokens(toks []token) error {
 		case tokParam:
 			structural++
 		}
-		if depth > maxNesting {
+		if depth > lim.nesting {
 			return &UnsupportedError{Construct: "nesting that deep", Pos: t.pos}
 		}
-		if structural > maxTokens || literals > maxLiterals {
+		if structural > lim.tokens || literals > maxLiterals {
 			return &UnsupportedError{Construct: "a statement with that many tokens", Pos: t.pos}
 		}
 		if arms > maxSetArms {

@@ -18,6 +18,11 @@ func normalize(sel *pgquery.SelectStmt, r *rewritten) error {
 		}
 		relocate(m, r)
 		switch n := m.Interface().(type) {
+		case *pgquery.SelectStmt:
+			if n.LimitCount.GetAConst().GetIsnull() { // LIMIT ALL
+				n.LimitCount = nil
+				n.LimitOption = pgquery.LimitOption_LIMIT_OPTION_DEFAULT
+			}
 		case *pgquery.FuncCall:
 			return canonicalFunction(n)
 		case *pgquery.TypeName:
@@ -42,7 +47,7 @@ func relocate(m protoreflect.Message, r *rewritten) {
 }
 
 // grammarFunctions are the names that PostgreSQL's grammar puts in place of special syntax and that DuckDB calls otherwise.
-var grammarFunctions = map[string]string{"btrim": "trim"}
+var grammarFunctions = map[string]string{"btrim": "trim", "extract": "date_part"}
 
 func canonicalFunction(n *pgquery.FuncCall) error {
 	parts := make([]string, 0, 2)
@@ -59,6 +64,7 @@ func canonicalFunction(n *pgquery.FuncCall) error {
 		return &NameError{Kind: "function", Name: strings.Join(parts, "."), Why: "does not exist", Pos: int(n.Location)}
 	}
 	n.Funcname = []*pgquery.Node{pgquery.MakeStrNode(parts[0])}
+	n.Funcformat = pgquery.CoercionForm_COERCE_EXPLICIT_CALL
 	return nil
 }
 

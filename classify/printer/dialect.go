@@ -40,7 +40,7 @@ var duckdb = Dialect{
 	},
 	operators: same("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "//", "%", "^", "||", "&", "|", "<<", ">>", "~", "!~", "->", "->>",
 		"@>", "<@", "&&", "^@", "~~", "!~~", "~~*", "!~~*"),
-	functions: map[string]string{"extract": "date_part"},
+	functions: map[string]string{},
 	words:     func(w string) bool { return keyword.Of(w) != keyword.Word{} },
 	values: map[string]string{
 		"SVFOP_CURRENT_DATE": "current_date", "SVFOP_CURRENT_TIME": "current_time", "SVFOP_CURRENT_TIMESTAMP": "current_timestamp",

@@ -79,6 +79,9 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 	if err := b.complete(s.tree); err != nil {
 		return nil, err
 	}
+	if err := b.twins(); err != nil {
+		return nil, err
+	}
 	b.findDates(s.tree)
 	b.collectEdits(s.tree)
 	for _, sel := range b.selects {
@@ -88,6 +91,21 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 		statement: s, rels: rels, base: b.base, tree: s.tree,
 		raises: b.raising(s.tree), conjuncts: b.found, edits: b.edits,
 	}, nil
+}
+
+// twins refuses the use of two columns of one table whose names differ in case only: the engine can't keep them apart.
+func (b *binder) twins() error {
+	for i, vals := range b.base {
+		used := map[string]bool{}
+		for j, v := range vals {
+			name := b.rels[i].Columns[j].Name
+			if v.roles != 0 && used[fold(name)] {
+				return ambiguous([]string{name}, int(b.walk.bases[i].Location))
+			}
+			used[fold(name)] = used[fold(name)] || v.roles != 0
+		}
+	}
+	return nil
 }
 
 // complete refuses a tree of which some part was not bound. It can't happen, unless the walk over names and the binder

@@ -82,17 +82,21 @@ func (b *binder) push(c *pgquery.Node, seats []seat) {
 		}
 		table, columns[v.column] = v.table, true
 	}
+	raises := b.class(c, true) != ClassLeakproof
+	if raises && b.class(c, false) == ClassLeakproof {
+		return // a cast to BOOLEAN hides at the top, which a reader of the expression alone would not see
+	}
 	for _, s := range seats {
 		if s.table != table || !movable(c) || (s.nullable && !rejectsNull(c)) {
 			continue
 		}
 		expr := cloneNode(c)
+		b.edits.castDates(c, expr) // first, as it goes by the order of all nodes
 		for i, ref := range all[*pgquery.ColumnRef](expr) {
 			name := b.rels[table].Columns[b.refs[refs[i]].cols[0].val.column].Name
 			ref.Fields = []*pgquery.Node{pgquery.MakeStrNode(name)}
 		}
-		b.edits.castDates(c, expr)
-		b.found[table] = append(b.found[table], Conjunct{Expr: expr, Columns: columnList(columns), Raises: b.class(c) != ClassLeakproof})
+		b.found[table] = append(b.found[table], Conjunct{Expr: expr, Columns: columnList(columns), Raises: raises})
 	}
 }
 

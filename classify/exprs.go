@@ -211,7 +211,7 @@ func (b *binder) call(f *pgquery.FuncCall, s *scope) (need, error) {
 			return need{}, err
 		}
 		m.demand(RoleFilter)
-		b.filter(f.AggFilter, need{plain: append(opaqueDeps(m, s), m.plain...)})
+		b.predicate(f.AggFilter, need{plain: append(opaqueDeps(m, s), m.plain...)})
 		n.add(m)
 	}
 	if f.Over != nil {

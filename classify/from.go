@@ -58,7 +58,7 @@ func relation(alias *pgquery.Alias, name string, table int, cols []*column) (*fr
 	if err != nil {
 		return nil, err
 	}
-	it := &item{name: name, table: table, cols: named}
+	it := &item{name: name, table: table, cols: named, pos: -1}
 	for _, c := range named {
 		c.item = it
 	}
@@ -78,7 +78,12 @@ func (b *binder) rangeVar(rv *pgquery.RangeVar) (*from, error) {
 				demand(c.val, RoleOutput)
 			}
 		}
-		return relation(rv.Alias, rv.Relname, -1, cols)
+		f, err := relation(rv.Alias, rv.Relname, -1, cols)
+		if err != nil {
+			return nil, err
+		}
+		f.items[0].pos = int(rv.Location)
+		return f, nil
 	}
 	i, ok := b.index[rv]
 	if !ok {
@@ -93,6 +98,7 @@ func (b *binder) rangeVar(rv *pgquery.RangeVar) (*from, error) {
 		return nil, err
 	}
 	it := f.items[0]
+	it.pos = int(rv.Location)
 	if rv.Alias == nil {
 		it.schema, it.catalog = b.rels[i].Name.Schema, b.rels[i].Name.Catalog
 	} else if len(rv.Alias.Colnames) > 0 {

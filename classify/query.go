@@ -28,7 +28,7 @@ func (b *binder) query(sel *pgquery.SelectStmt, up *scope, sh shape) ([]*column,
 		cols, s, err = b.setOperation(sel, up)
 	case len(sel.ValuesLists) > 0:
 		cols, err = b.values(sel.ValuesLists, up)
-		s = &scope{up: up, aliases: cols, alias: aliasFirst}
+		s = &scope{up: up, aliases: cols}
 	default:
 		cols, s, err = b.plainSelect(sel, up, sh)
 	}
@@ -75,7 +75,7 @@ func (b *binder) recursive(cte *pgquery.CommonTableExpr, sel *pgquery.SelectStmt
 	}
 	cols := make([]*column, len(left))
 	for i, c := range left {
-		cols[i] = &column{name: c.name, val: &value{table: -1, plain: []*value{c.val}, raises: true}}
+		cols[i] = &column{name: c.name, val: &value{table: -1, plain: []*value{c.val}, typ: c.val.typ}}
 	}
 	named, err := rename(cols, cte.Aliascolnames, int(cte.Location))
 	if err != nil {
@@ -91,9 +91,10 @@ func (b *binder) recursive(cte *pgquery.CommonTableExpr, sel *pgquery.SelectStmt
 	}
 	for i, c := range right {
 		cols[i].val.plain = append(cols[i].val.plain, c.val)
+		cols[i].val.raises = c.val.typ == "" || c.val.typ != cols[i].val.typ
 		demand(cols[i].val, RoleGroup)
 	}
-	return b.orderAndLimit(sel, cols, &scope{up: up, aliases: cols, alias: aliasFirst})
+	return b.orderAndLimit(sel, cols, &scope{up: up, aliases: cols})
 }
 
 // rename gives columns the names of an alias list, which may be shorter.
@@ -125,7 +126,7 @@ func (b *binder) setOperation(sel *pgquery.SelectStmt, up *scope) ([]*column, *s
 		return nil, nil, &UnsupportedError{Construct: "set operation of different widths", Pos: -1}
 	}
 	cols := make([]*column, len(left))
-	s := &scope{up: up, alias: aliasFirst}
+	s := &scope{up: up}
 	for i, l := range left {
 		v := &value{table: -1, plain: []*value{l.val, right[i].val}, typ: l.val.typ}
 		if right[i].val.typ != l.val.typ || v.typ == "" {
@@ -215,7 +216,7 @@ func (b *binder) plainSelect(sel *pgquery.SelectStmt, up *scope, sh shape) ([]*c
 	if err := b.windowClause(sel.WindowClause, s, late); err != nil {
 		return nil, nil, err
 	}
-	order := &scope{up: up, from: s.from, aliases: cols, alias: aliasFirst, windows: s.windows}
+	order := &scope{up: up, from: s.from, aliases: cols, alias: eitherOne, windows: s.windows}
 	return cols, order, b.distinct(sel.DistinctClause, cols, order)
 }
 
@@ -224,7 +225,7 @@ func distinctNames(f *from) error {
 	seen := map[string]bool{}
 	for _, it := range f.items {
 		if it.name != "" && seen[fold(it.name)] {
-			return &NameError{Kind: "alias", Name: it.name, Why: "is ambiguous", Pos: -1}
+			return &NameError{Kind: "alias", Name: it.name, Why: "is ambiguous", Pos: it.pos}
 		}
 		seen[fold(it.name)] = true
 	}
@@ -239,7 +240,7 @@ func (b *binder) condition(n *pgquery.Node, s *scope, r Role) error {
 			return err
 		}
 		e.demand(r)
-		b.filter(c, e)
+		b.predicate(c, e)
 	}
 	return nil
 }

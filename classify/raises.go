@@ -10,12 +10,17 @@ import (
 // filter is something that an optimiser may turn into a condition on rows: a part of WHERE, ON, HAVING or QUALIFY, a key of
 // PARTITION BY, or the equality behind USING and INTERSECT.
 type filter struct {
-	node *pgquery.Node // nil if it is just the equality of values
-	on   []*value
+	node      *pgquery.Node // nil if it is just the equality of values
+	on        []*value
+	predicate bool // node is used as a condition, so that a cast to BOOLEAN may hide at its top
 }
 
 func (b *binder) filter(n *pgquery.Node, e need) {
-	b.filters = append(b.filters, filter{n, e.values()})
+	b.filters = append(b.filters, filter{node: n, on: e.values()})
+}
+
+func (b *binder) predicate(n *pgquery.Node, e need) {
+	b.filters = append(b.filters, filter{node: n, on: e.values(), predicate: true})
 }
 
 // raising says for each table reference whether something that may raise could run on its hidden rows. What stands in a
@@ -34,15 +39,16 @@ func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 	}
 	may := map[*value]bool{}
 	for _, f := range b.filters {
-		raises := f.node != nil && b.class(f.node) != ClassLeakproof
+		raises := f.node != nil && b.class(f.node, f.predicate) != ClassLeakproof
 		var bases []int
-		below(f.on, func(v *value) {
+		rowwise(f.on, func(v *value) {
 			if v.table >= 0 {
 				bases = append(bases, v.table)
 				return
 			}
 			if _, known := may[v]; !known {
-				may[v] = v.raises || (v.node != nil && b.class(v.node) != ClassLeakproof)
+				// What has only aggregates in it is not computed on rows of a table.
+				may[v] = len(v.plain) > 0 && (v.raises || (v.node != nil && b.class(v.node, false) != ClassLeakproof))
 			}
 			raises = raises || may[v]
 		})
@@ -56,8 +62,8 @@ func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 }
 
 // class returns the class of an expression of the statement. What is behind an aggregate, a window or a subquery counts
-// as a plain value here: its own parts are looked at where they run.
-func (b *binder) class(n *pgquery.Node) Class {
+// as a plain value here: its own parts are looked at where they run. A constant is computed once, whatever the rows are.
+func (b *binder) class(n *pgquery.Node, predicate bool) Class {
 	c := cloneNode(n)
 	types := map[*pgquery.ColumnRef]string{}
 	theirs := all[*pgquery.ColumnRef](c)
@@ -78,6 +84,10 @@ func (b *binder) class(n *pgquery.Node) Class {
 		if !ok {
 			return true
 		}
+		if k := constantOf(x, types); k != nil {
+			x.Node = k
+			return false
+		}
 		if l := x.GetSubLink(); l != nil {
 			safe = b.replaceLink(x, l, links[l], types) && safe
 			return l.Testexpr != nil
@@ -90,6 +100,11 @@ func (b *binder) class(n *pgquery.Node) Class {
 	})
 	if !safe {
 		return ClassRaising
+	}
+	if predicate {
+		c = &pgquery.Node{Node: &pgquery.Node_BoolExpr{BoolExpr: &pgquery.BoolExpr{
+			Boolop: pgquery.BoolExprType_AND_EXPR, Args: []*pgquery.Node{c},
+		}}}
 	}
 	return ExprClassTyped(c, func(c *pgquery.ColumnRef) string { return types[c] })
 }

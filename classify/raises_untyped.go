@@ -17,33 +17,34 @@ func (s *Statement) Raises() bool {
 	b := &binder{}
 	unsafe := func(list ...*pgquery.Node) bool {
 		for _, n := range list {
-			if n != nil && b.class(n) != ClassLeakproof {
+			if n != nil && b.class(n, false) != ClassLeakproof {
 				return true
 			}
 		}
 		return false
 	}
+	condition := func(n *pgquery.Node) bool { return n != nil && b.class(n, true) != ClassLeakproof }
 	raises := false
 	descend(s.tree, func(m proto.Message) bool {
 		switch x := m.(type) {
 		case *pgquery.SelectStmt:
-			raises = raises || unsafe(x.WhereClause, x.HavingClause) || x.Op == pgquery.SetOperation_SETOP_INTERSECT ||
+			raises = raises || condition(x.WhereClause) || condition(x.HavingClause) || x.Op == pgquery.SetOperation_SETOP_INTERSECT ||
 				x.Op == pgquery.SetOperation_SETOP_EXCEPT || unsafeTargets(x, x == s.tree, unsafe)
 		case *pgquery.JoinExpr:
-			raises = raises || x.IsNatural || len(x.UsingClause) > 0 || unsafe(x.Quals)
+			raises = raises || x.IsNatural || len(x.UsingClause) > 0 || condition(x.Quals)
 		case *pgquery.RangeFunction:
 			raises = raises || len(all[*pgquery.ColumnRef](x)) > 0
 		case *pgquery.WindowDef:
 			raises = raises || unsafe(x.PartitionClause...)
 			if x.Name == QualifyWindow {
 				for _, o := range x.OrderClause {
-					raises = raises || unsafe(o.GetSortBy().GetNode())
+					raises = raises || condition(o.GetSortBy().GetNode())
 				}
 			}
 		case *pgquery.FuncCall:
 			c := ClassOf(funcName(x))
 			marker := len(funcName(x)) > len(MarkerPrefix) && funcName(x)[:len(MarkerPrefix)] == MarkerPrefix
-			raises = raises || unsafe(x.AggFilter) || (!marker && c != ClassLeakproof && c != ClassRaising)
+			raises = raises || condition(x.AggFilter) || (!marker && c != ClassLeakproof && c != ClassRaising)
 		case *pgquery.List: // a row of VALUES, among others
 			raises = raises || (len(all[*pgquery.ColumnRef](x)) > 0 && unsafe(x.Items...))
 		}

@@ -53,6 +53,7 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 	if len(names) != len(b.rels) {
 		return nil
 	}
+	b.edits.castDates(b.tree, tree) // first, as it goes by the order of all nodes
 	refs := all[*pgquery.ColumnRef](tree)
 	for i, c := range all[*pgquery.ColumnRef](b.tree) {
 		if k := b.edits.drop[c]; k > 0 {
@@ -69,7 +70,6 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 	for i, rv := range all[*pgquery.RangeVar](b.tree) {
 		b.edits.rename(rv, vars[i], names)
 	}
-	b.edits.castDates(b.tree, tree)
 	for _, n := range all[*pgquery.Node](tree) {
 		if t := n.GetRangeTableSample(); t != nil {
 			n.Node = t.Relation.Node

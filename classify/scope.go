@@ -21,8 +21,7 @@ type aliasRule int
 
 const (
 	columnFirst aliasRule = iota // WHERE, GROUP BY, SELECT
-	aliasFirst                   // ORDER BY
-	eitherOne                    // HAVING, QUALIFY: count both as used
+	eitherOne                    // HAVING, QUALIFY, ORDER BY: count both as used
 )
 
 // from is what a FROM clause, or a part of one, makes visible.
@@ -37,6 +36,7 @@ type item struct {
 	schema, catalog string // a base table without alias: what it may be qualified with
 	table           int    // index into Statement.Tables, -1 for anything else
 	cols            []*column
+	pos             int // in the user's text, -1 if not known
 }
 
 func (f *from) join(g *from) *from {

@@ -70,7 +70,7 @@ func (b *binder) output(n *pgquery.Node, e need) *value {
 			return &value{table: -1, plain: e.values(), typ: r.typ}
 		}
 	}
-	return e.derived(n, b.typeName(n))
+	return e.derived(n, b.constType(n))
 }
 
 // outputName is what an enclosing query may call a target; the engine's names for expressions can't be written

@@ -35,9 +35,9 @@ func demand(v *value, r Role) {
 	}
 }
 
-// below calls each for vs and what they are computed from row by row, each once: the values which a condition on vs can
+// rowwise calls each for vs and what they are computed from row by row, each once: the values which a condition on vs can
 // be rewritten to be a condition on.
-func below(vs []*value, each func(*value)) {
+func rowwise(vs []*value, each func(*value)) {
 	seen := map[*value]bool{}
 	var walk func(v *value)
 	walk = func(v *value) {

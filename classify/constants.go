@@ -1,0 +1,85 @@
+package classify
+
+import (
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+)
+
+// constantOf returns what can stand for n, as far as its class matters, if n is computed from literals alone: the engine
+// does that once, before it sees a row. It returns nil for anything else.
+func constantOf(n *pgquery.Node, types map[*pgquery.ColumnRef]string) *pgquery.Node_ColumnRef {
+	if e := n.GetAExpr(); e != nil {
+		if t := arithmetic(n); t != "" {
+			return placeholder(types, t)
+		}
+		if instant(e) {
+			return placeholder(types, "TIMESTAMP")
+		}
+	}
+	if c := n.GetTypeCast(); c != nil && c.Arg.GetAExpr() != nil && instant(c.Arg.GetAExpr()) {
+		if names := c.TypeName.GetNames(); len(names) == 1 && names[0].GetString_().GetSval() == "date" {
+			return placeholder(types, "DATE")
+		}
+	}
+	return nil
+}
+
+// arithmetic returns the type of sums, differences, products and quotients of short number literals, "" for anything else.
+func arithmetic(n *pgquery.Node) string {
+	switch c := n.GetAConst(); {
+	case c.GetIval() != nil:
+		return "number"
+	case c.GetFval() != nil && len(c.GetFval().Fval) <= 8:
+		return "fraction"
+	}
+	e := n.GetAExpr()
+	if e == nil || e.Kind != pgquery.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
+		return ""
+	}
+	right := arithmetic(e.Rexpr)
+	if right == "" {
+		return ""
+	}
+	op := e.Name[0].GetString_().GetSval()
+	if e.Lexpr == nil {
+		if op == "-" {
+			return right
+		}
+		return ""
+	}
+	left := arithmetic(e.Lexpr)
+	// More than two literals could make a wide decimal.
+	if left == "" || (left != right || left == "fraction") && (e.Lexpr.GetAExpr() != nil || e.Rexpr.GetAExpr() != nil) {
+		return ""
+	}
+	switch op {
+	case "+", "-", "*":
+		if left == "number" && right == "number" {
+			return "number"
+		}
+		return "fraction"
+	case "/":
+		return "double"
+	}
+	return ""
+}
+
+// instant reports whether e is a date or timestamp literal plus or minus interval literals.
+func instant(e *pgquery.A_Expr) bool {
+	if e.Kind != pgquery.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
+		return false
+	}
+	if op := e.Name[0].GetString_().GetSval(); op != "+" && op != "-" {
+		return false
+	}
+	if f := e.Rexpr.GetFuncCall(); f != nil {
+		if funcName(f) != MarkerInterval || len(f.Args) != 2 || f.Args[0].GetAConst() == nil {
+			return false
+		}
+	} else if literalOf(e.Rexpr, "interval") == "" {
+		return false
+	}
+	if inner := e.Lexpr.GetAExpr(); inner != nil {
+		return instant(inner)
+	}
+	return literalOf(e.Lexpr, "date") != "" || literalOf(e.Lexpr, "timestamp") != ""
+}

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
@@ -73,7 +74,11 @@ func checkOperator(x *pgquery.A_Expr) error {
 	}
 	name := x.Name[0].GetString_().GetSval()
 	switch x.Kind {
-	case pgquery.A_Expr_Kind_AEXPR_OP, pgquery.A_Expr_Kind_AEXPR_LIKE, pgquery.A_Expr_Kind_AEXPR_ILIKE,
+	case pgquery.A_Expr_Kind_AEXPR_OP:
+		if !slices.Contains(operators, name) || strings.Contains(name, "~") {
+			return fmt.Errorf("operator %s is not allowed in a policy expression", name)
+		}
+	case pgquery.A_Expr_Kind_AEXPR_LIKE, pgquery.A_Expr_Kind_AEXPR_ILIKE,
 		pgquery.A_Expr_Kind_AEXPR_IN, pgquery.A_Expr_Kind_AEXPR_NULLIF,
 		pgquery.A_Expr_Kind_AEXPR_DISTINCT, pgquery.A_Expr_Kind_AEXPR_NOT_DISTINCT:
 		if !slices.Contains(operators, name) {
@@ -86,11 +91,19 @@ func checkOperator(x *pgquery.A_Expr) error {
 	return nil
 }
 
-// castTypes are the types that a policy may cast to, as PostgreSQL's parser or DuckDB spells them.
-var castTypes = strings.Fields(`bool boolean int2 int4 int8 smallint integer int bigint tinyint hugeint float4 float8 real
-	double numeric decimal varchar text string date time timestamp timestamptz interval blob bytea uuid varbinary`)
+// castTypes are the types that a policy may cast to, by the spellings of PostgreSQL's parser, DuckDB and Trino, with the
+// one name that trees hold.
+var castTypes = map[string]string{
+	"bool": "boolean", "boolean": "boolean", "tinyint": "tinyint", "int2": "smallint", "smallint": "smallint",
+	"int": "integer", "int4": "integer", "integer": "integer", "int8": "bigint", "bigint": "bigint", "hugeint": "hugeint",
+	"float4": "real", "real": "real", "float8": "double", "double": "double", "numeric": "decimal", "decimal": "decimal",
+	"varchar": "varchar", "text": "varchar", "string": "varchar", "bytea": "blob", "blob": "blob", "varbinary": "blob",
+	"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamptz", "interval": "interval", "uuid": "uuid",
+}
 
-func checkType(t *pgquery.TypeName) error {
+// canonicalType checks the type of a cast and gives it its one name. Only decimal has modifiers: DuckDB ignores a
+// length, so that CAST(tax_id AS VARCHAR(4)), which cuts in other engines, would show the whole value.
+func canonicalType(t *pgquery.TypeName) error {
 	names := make([]string, len(t.Names))
 	for i, n := range t.Names {
 		names[i] = n.GetString_().GetSval()
@@ -98,21 +111,44 @@ func checkType(t *pgquery.TypeName) error {
 	if len(names) == 2 && names[0] == "pg_catalog" {
 		names = names[1:]
 	}
-	if len(names) != 1 || !slices.Contains(castTypes, strings.ToLower(names[0])) {
+	if len(names) != 1 || castTypes[strings.ToLower(names[0])] == "" {
 		return fmt.Errorf("a cast to %s is not allowed in a policy expression", strings.Join(names, "."))
+	}
+	name := castTypes[strings.ToLower(names[0])]
+	if len(t.Typmods) > 0 && name != "decimal" {
+		return fmt.Errorf("a length or precision of %s is not allowed in a policy expression", name)
 	}
 	for _, m := range t.Typmods {
 		if m.GetAConst().GetIval() == nil {
 			return fmt.Errorf("a type's modifier must be a number")
 		}
 	}
+	t.Names = []*pgquery.Node{stringNode(name)}
 	return nil
+}
+
+// intervalUnits are PostgreSQL's bits for the one unit of INTERVAL '90' DAY.
+var intervalUnits = map[int32]string{4: "year", 2: "month", 8: "day", 1024: "hour", 2048: "minute", 4096: "second"}
+
+// spelledInterval turns INTERVAL '90' DAY into INTERVAL '90 day', because the engine knows no units behind a type.
+func spelledInterval(c *pgquery.TypeCast) {
+	names := c.TypeName.Names
+	value := c.Arg.GetAConst().GetSval()
+	if len(names) != 2 || names[1].GetString_().GetSval() != "interval" || len(c.TypeName.Typmods) != 1 || value == nil {
+		return
+	}
+	unit := intervalUnits[c.TypeName.Typmods[0].GetAConst().GetIval().GetIval()]
+	if _, err := strconv.ParseInt(value.Sval, 10, 32); err != nil || unit == "" {
+		return
+	}
+	value.Sval += " " + unit
+	c.TypeName.Typmods = nil
 }
 
 // functions are the immutable scalar functions that a policy may call, with how many arguments each takes. They mean
 // the same in Trino and DuckDB, or rewriteCall says how they differ.
 var functions = map[string][2]int{
-	"abs": {1, 1}, "ascii": {1, 1}, "bit_length": {1, 1}, "ceil": {1, 1}, "ceiling": {1, 1}, "chr": {1, 1}, "concat": {1, 64},
+	"abs": {1, 1}, "ascii": {1, 1}, "bit_length": {1, 1}, "ceil": {1, 1}, "ceiling": {1, 1}, "concat": {1, 64},
 	"concat_ws": {2, 64}, "contains": {2, 2}, "date_diff": {3, 3}, "date_part": {2, 2}, "date_trunc": {2, 2}, "day": {1, 1},
 	"dayofweek": {1, 1}, "dayofyear": {1, 1}, "ends_with": {2, 2}, "extract": {2, 2}, "floor": {1, 1}, "from_base64": {1, 1}, "greatest": {1, 64},
 	"hour": {1, 1}, "if": {2, 3}, "ifnull": {2, 2}, "instr": {2, 2}, "least": {1, 64}, "left": {2, 2}, "length": {1, 1},

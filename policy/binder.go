@@ -52,7 +52,8 @@ func (b *binder) bind(n *pgquery.Node) (*pgquery.Node, error) {
 	case *pgquery.Node_MinMaxExpr:
 		return n, b.all(x.MinMaxExpr.Args)
 	case *pgquery.Node_TypeCast:
-		if err := checkType(x.TypeCast.TypeName); err != nil {
+		spelledInterval(x.TypeCast)
+		if err := canonicalType(x.TypeCast.TypeName); err != nil {
 			return nil, err
 		}
 		x.TypeCast.Arg, err = b.bind(x.TypeCast.Arg)
@@ -247,8 +248,7 @@ func isBoolean(n *pgquery.Node, t Table) bool {
 	case *pgquery.Node_CoalesceExpr:
 		return !slices.ContainsFunc(x.CoalesceExpr.Args, func(a *pgquery.Node) bool { return !isBoolean(a, t) })
 	case *pgquery.Node_TypeCast:
-		names := x.TypeCast.TypeName.Names
-		return slices.Contains([]string{"bool", "boolean"}, names[len(names)-1].GetString_().GetSval())
+		return x.TypeCast.TypeName.Names[0].GetString_().GetSval() == "boolean"
 	case *pgquery.Node_FuncCall:
 		return slices.Contains(predicates, x.FuncCall.Funcname[0].GetString_().GetSval())
 	default:

@@ -142,7 +142,9 @@ func isName(s string) bool {
 	return s != "" && len(s) < maxIdentifier-len(paramPrefix)
 }
 
-// resolve finds the column that parts name: exactly, or in one case-insensitive way; a qualifier must be the table.
+// resolve finds the one column that parts name, whatever the case; a qualifier must be the table. Two columns that
+// differ in case only cannot be told apart by an engine that ignores case, so that neither is found, not even by its
+// exact name: a mask that reads the wrong column hides nothing.
 func resolve(parts []string, t Table) (classify.Column, error) {
 	switch {
 	case len(parts) == 1:
@@ -151,9 +153,6 @@ func resolve(parts []string, t Table) (classify.Column, error) {
 		return classify.Column{}, fmt.Errorf("%q is not a column of the table", strings.Join(parts, "."))
 	}
 	name := parts[len(parts)-1]
-	if c, ok := columnNamed(t.Columns, name); ok {
-		return c, nil
-	}
 	var hits []classify.Column
 	for _, c := range t.Columns {
 		if strings.EqualFold(c.Name, name) {

@@ -9,8 +9,11 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 
+	"gatehouse/auth"
 	"gatehouse/classify"
+	"gatehouse/classify/printer"
 )
 
 // customers is the table of this package's tests. It has two columns whose names differ in case only.
@@ -25,16 +28,35 @@ var customers = Table{
 	},
 }
 
-// show prints a tree for people; nothing but tests does it this way.
+// show prints a tree as the executor does, with the marker of gw_hash as authors write it.
 func show(t testing.TB, n *pgquery.Node) string {
 	t.Helper()
-	text, err := pgquery.Deparse(&pgquery.ParseResult{Version: 170007, Stmts: []*pgquery.RawStmt{{Stmt: &pgquery.Node{Node: &pgquery.Node_SelectStmt{
-		SelectStmt: &pgquery.SelectStmt{TargetList: []*pgquery.Node{{Node: &pgquery.Node_ResTarget{ResTarget: &pgquery.ResTarget{Val: n}}}}},
-	}}}}})
+	expanded, err := ExpandHash(n, auth.NewSecret("key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimPrefix(text, "SELECT ")
+	if _, err := printer.PrintExpr(expanded, printer.DuckDB()); err != nil {
+		t.Fatalf("an accepted expression cannot be printed: %v", err)
+	}
+	d := printer.DuckDB()
+	if proto.Equal(n, expanded) {
+		text, err := printer.PrintExpr(n, d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	// What stands for the hash is printed as another function of one argument, because gw_hash is none of the engine's.
+	text, err := printer.PrintExpr(edit(proto.CloneOf(ShowHash(n)), func(n *pgquery.Node) *pgquery.Node {
+		if f := n.GetFuncCall(); f != nil && f.Funcname[0].GetString_().Sval == HashFunction {
+			return call("md5", f.Args...)
+		}
+		return n
+	}), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(text, "md5(", HashFunction+"(")
 }
 
 // TestExpressions reads expressions as policies return them and prints what is merged, with the fields that it reads.

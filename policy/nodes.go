@@ -53,7 +53,7 @@ func operator(op string, left, right *pgquery.Node) *pgquery.Node {
 
 func castTo(n *pgquery.Node, typeName string) *pgquery.Node {
 	return &pgquery.Node{Node: &pgquery.Node_TypeCast{TypeCast: &pgquery.TypeCast{
-		Arg: n, TypeName: &pgquery.TypeName{Names: []*pgquery.Node{stringNode("pg_catalog"), stringNode(typeName)}, Typemod: -1},
+		Arg: n, TypeName: &pgquery.TypeName{Names: []*pgquery.Node{stringNode(typeName)}, Typemod: -1},
 	}}}
 }
 

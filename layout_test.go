@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"plan":                {"auth", "classify", "classify/printer", "catalog", "policy"},
 	"executors":           {"auth", "classify", "classify/printer", "plan", "policy"},
 	"executors/duckdb":    {"executors"},
-	"gateway":             {"audit", "auth", "catalog", "classify", "policy", "plan", "executors"},
+	"gateway":             {"classify/printer", "audit", "auth", "catalog", "classify", "policy", "plan", "executors"},
 	"gateway/flight":      {"gateway"},
 	"cmd/gatehouse":       {"*"},
 	"cmd/gatehouse/bench": {"*"},

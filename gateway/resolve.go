@@ -1,0 +1,307 @@
+package gateway
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"gatehouse/audit"
+	"gatehouse/catalog"
+	"gatehouse/classify"
+	"gatehouse/plan"
+	"gatehouse/policy"
+)
+
+// table is one table reference of a statement, loaded and cut to what the caller may see.
+type table struct {
+	ref      classify.TableRef
+	name     classify.Name // canonical spelling
+	loaded   *catalog.Table
+	all      []classify.Column // all columns, for policy expressions
+	visible  []classify.Column // those that the caller may know of
+	written  string            // the name as the user wrote it
+	position int
+}
+
+// resolve finds the tables of stmt. A table that does not exist and one that the caller may not see give the same error
+// after the same work: the policy is asked by name before any look-up, and its "no" and the catalog's "no" both go
+// through one look at the namespace's listing.
+func (r *run) resolve(stmt *classify.Statement) ([]*table, error) {
+	ns := r.session.Namespace()
+	out := make([]*table, 0, len(stmt.Tables()))
+	known := map[classify.Name]*table{}
+	for _, ref := range stmt.Tables() {
+		t := &table{ref: ref, name: ref.Resolve(ns), written: strings.Join(ref.Parts, "."), position: ref.Pos}
+		key := t.name
+		if k, ok := known[key]; ok {
+			t.name, t.loaded = k.name, k.loaded
+		} else {
+			if err := r.find(t); err != nil {
+				return nil, err
+			}
+			known[key] = t
+		}
+		if err := r.shape(t); err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// find loads t under its canonical name if the caller may see it.
+func (r *run) find(t *table) error {
+	cat, canonical := r.g.catalog(t.name.Catalog)
+	t.name.Catalog = canonical
+	ok, err := r.seesTable(t.name)
+	if err != nil {
+		return err
+	}
+	if ok && cat != nil {
+		loaded, err := cat.Table(r.ctx, r.session.identity, t.name.Schema, t.name.Table)
+		if err == nil {
+			return r.accept(t, loaded)
+		}
+		if !errors.Is(err, catalog.ErrNoSuchTable) {
+			return unreadable([]*table{t}, err)
+		}
+	}
+	// Denied and absent meet here: look for another spelling of the same name.
+	name, found, err := r.respell(cat, t.name)
+	if err != nil {
+		return err
+	}
+	if found {
+		if ok, err = r.seesTable(name); err != nil {
+			return err
+		}
+		if ok {
+			loaded, err := cat.Table(r.ctx, r.session.identity, name.Schema, name.Table)
+			if err == nil {
+				return r.accept(t, loaded)
+			}
+			if !errors.Is(err, catalog.ErrNoSuchTable) {
+				return unreadable([]*table{t}, err)
+			}
+		}
+	}
+	return t.missing()
+}
+
+// accept takes loaded as t if its canonical name, too, is one that the caller may see.
+func (r *run) accept(t *table, loaded *catalog.Table) error {
+	name := classify.Name{Catalog: t.name.Catalog, Schema: loaded.Schema, Table: loaded.Name}
+	if name != t.name {
+		ok, err := r.seesTable(name)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return t.missing()
+		}
+	}
+	t.name, t.loaded = name, loaded
+	return nil
+}
+
+// respell looks for the one table whose name differs from n in case only.
+func (r *run) respell(cat catalog.Catalog, n classify.Name) (classify.Name, bool, error) {
+	if cat == nil {
+		return n, false, nil
+	}
+	schemas, err := cat.List(r.ctx, r.session.identity, "")
+	if err != nil {
+		return n, false, err
+	}
+	schema, ok := fold(n.Schema, schemas, func(e catalog.Entry) string { return e.Schema })
+	if !ok {
+		schema = n.Schema
+	}
+	tables, err := cat.List(r.ctx, r.session.identity, schema)
+	if err != nil {
+		return n, false, err
+	}
+	name, ok := fold(n.Table, tables, func(e catalog.Entry) string { return e.Name })
+	found := classify.Name{Catalog: n.Catalog, Schema: schema, Table: name}
+	return found, ok && found != n, nil
+}
+
+// fold returns the entry whose name is want, or else the only one that differs from it in case only.
+func fold[T any](want string, entries []T, name func(T) string) (string, bool) {
+	var hit string
+	hits := 0
+	for _, e := range entries {
+		switch {
+		case name(e) == want:
+			return want, true
+		case strings.EqualFold(name(e), want):
+			hit = name(e)
+			hits++
+		}
+	}
+	return hit, hits == 1
+}
+
+// seesTable asks whether the caller may know that the table exists.
+func (r *run) seesTable(n classify.Name) (bool, error) {
+	ok, err := r.judge.Allow(r.ctx, policy.AccessCatalog, []policy.Resource{{Catalog: n.Catalog}})
+	if err != nil {
+		return false, err
+	}
+	sees, err := r.judge.Allow(r.ctx, policy.SelectColumns, []policy.Resource{{Catalog: n.Catalog, Schema: n.Schema, Table: n.Table}})
+	if err != nil {
+		return false, err
+	}
+	return len(ok) == 1 && ok[0] && len(sees) == 1 && sees[0], nil
+}
+
+// shape pins the version that the reference asks for and drops the columns that the caller may not know of.
+func (r *run) shape(t *table) error {
+	version, err := t.loaded.At(catalog.Version(t.ref.Travel))
+	if errors.Is(err, catalog.ErrNoSuchVersion) {
+		return &classify.NameError{Kind: "table version", Name: t.written, Why: "does not exist", Pos: t.position}
+	}
+	if err != nil {
+		return unreadable([]*table{t}, err)
+	}
+	t.loaded = version
+	t.all = columns(version)
+	t.visible, err = r.seesColumns(t.name, t.all)
+	return err
+}
+
+// seesColumns returns the columns that the caller may know of.
+func (r *run) seesColumns(n classify.Name, all []classify.Column) ([]classify.Column, error) {
+	rs := make([]policy.Resource, len(all))
+	for i, c := range all {
+		rs[i] = policy.Resource{Catalog: n.Catalog, Schema: n.Schema, Table: n.Table, Columns: []string{c.Name}}
+	}
+	ok, err := r.judge.Allow(r.ctx, policy.FilterColumns, rs)
+	if err != nil {
+		return nil, err
+	}
+	visible := make([]classify.Column, 0, len(all))
+	for i, c := range all {
+		if i < len(ok) && ok[i] {
+			visible = append(visible, c)
+		}
+	}
+	return visible, nil
+}
+
+// govern asks for the rights and obligations of every table and merges them into the statement.
+func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, error) {
+	decisions := make([]policy.Decision, len(tables))
+	described := make([]policy.Table, len(tables))
+	for i, t := range tables {
+		described[i] = policy.Table{Name: t.name, UUID: t.loaded.UUID, Columns: t.all, Version: travelName(t.ref.Travel)}
+		var used []string
+		for _, u := range b.Uses(i) {
+			c := t.visible[u.Column]
+			used = append(used, c.Name)
+			described[i].Uses = append(described[i].Uses, classify.ColumnUse{Column: indexOf(t.all, c.FieldID), Roles: u.Roles})
+		}
+		ok, err := r.judge.Allow(r.ctx, policy.SelectColumns, []policy.Resource{{
+			Catalog: t.name.Catalog, Schema: t.name.Schema, Table: t.name.Table, Columns: used, Detail: &described[i],
+		}})
+		if err != nil {
+			return nil, err
+		}
+		if len(ok) != 1 || !ok[0] {
+			return nil, r.denied("columns of table \"" + t.written + "\" together")
+		}
+		if decisions[i], err = r.judge.Table(r.ctx, described[i], used); err != nil {
+			return nil, err
+		}
+	}
+	return policy.Apply(b, r.judge.Revision(), described, decisions)
+}
+
+// note copies what the audit event has to say about p.
+func (r *run) note(p *plan.Plan) {
+	for _, rel := range p.Relations() {
+		o := audit.Object{Name: rel.Name.String(), Snapshot: rel.Scan.Snapshot, Filters: rel.Filters, Masks: rel.Masks}
+		for _, c := range rel.Columns {
+			o.Columns = append(o.Columns, c.Name)
+		}
+		r.event.Objects = append(r.event.Objects, o)
+		r.event.Tasks = append(r.event.Tasks, rel.Task.ID)
+		r.event.Decision = rel.Decision
+	}
+}
+
+func (t *table) missing() error {
+	return &classify.NameError{Kind: "table", Name: t.written, Why: "does not exist", Pos: t.position}
+}
+
+// catalog returns the catalog of that name and its canonical spelling; nil if there is none.
+func (g *Gateway) catalog(name string) (catalog.Catalog, string) {
+	if c, ok := g.cfg.Catalogs[name]; ok {
+		return c, name
+	}
+	for n, c := range g.cfg.Catalogs {
+		if strings.EqualFold(n, name) {
+			return c, n
+		}
+	}
+	return nil, name
+}
+
+// unreadable gives a fault of a visible table's data our own words.
+func unreadable(ts []*table, err error) error {
+	var p *plan.UnreadableError
+	if errors.As(err, &p) {
+		return &UnreadableError{Table: p.Table, Why: p.Why}
+	}
+	if errors.Is(err, catalog.ErrUnreadable) && len(ts) == 1 {
+		return &UnreadableError{Table: ts[0].written, Why: "its metadata uses something that is not supported here"}
+	}
+	return err
+}
+
+func relations(ts []*table) []classify.Relation {
+	out := make([]classify.Relation, len(ts))
+	for i, t := range ts {
+		out[i] = classify.Relation{Name: t.name, Columns: t.visible}
+	}
+	return out
+}
+
+func loaded(ts []*table) []*catalog.Table {
+	out := make([]*catalog.Table, len(ts))
+	for i, t := range ts {
+		out[i] = t.loaded
+	}
+	return out
+}
+
+func columns(t *catalog.Table) []classify.Column {
+	out := make([]classify.Column, len(t.Columns))
+	for i, c := range t.Columns {
+		out[i] = classify.Column{Name: c.Name, FieldID: c.FieldID, Type: c.SQLType}
+	}
+	return out
+}
+
+func indexOf(cs []classify.Column, id int) int {
+	for i, c := range cs {
+		if c.FieldID == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// travelName names a version for the policy.
+func travelName(t classify.Travel) string {
+	switch {
+	case t.Ref != "":
+		return t.Ref
+	case t.Snapshot != 0:
+		return strconv.FormatInt(t.Snapshot, 10)
+	case t.Micros != nil:
+		return "@" + time.UnixMicro(*t.Micros).UTC().Format(time.RFC3339Nano)
+	}
+	return ""
+}

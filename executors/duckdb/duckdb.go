@@ -59,6 +59,9 @@ type Executor struct {
 
 var _ executors.Executor = (*Executor)(nil)
 
+// rootPrefix starts the name of an executor's own folder.
+const rootPrefix = "gatehouse-duckdb-"
+
 // New starts an engine. The caller closes it.
 func New(c Config) (*Executor, error) {
 	if c.Verifier == nil {
@@ -76,7 +79,7 @@ func New(c Config) (*Executor, error) {
 	if c.Allocator == nil {
 		c.Allocator = memory.NewGoAllocator()
 	}
-	root, err := os.MkdirTemp(c.Dir, "gatehouse-duckdb-")
+	root, err := os.MkdirTemp(c.Dir, rootPrefix)
 	if err != nil {
 		return nil, err
 	}

@@ -64,7 +64,6 @@ func openEngine(c Config, root string) (*engine, error) {
 		"threads":                      strconv.Itoa(threads),
 		"memory_limit":                 fmt.Sprintf("%dB", bytes),
 		"temp_directory":               spill,
-		"max_temp_directory_size":      fmt.Sprintf("%dB", spillBytes),
 		"autoload_known_extensions":    "false",
 		"autoinstall_known_extensions": "false",
 	}
@@ -83,21 +82,25 @@ func openEngine(c Config, root string) (*engine, error) {
 	if bindings.OpenExt(":memory:", &e.db, config, &message) == bindings.StateError {
 		return nil, fmt.Errorf("duckdb: %s", message)
 	}
-	if err := e.lock(filepath.Join(root, dataFolder)); err != nil {
+	if err := e.lock(filepath.Join(root, dataFolder), spillBytes); err != nil {
 		e.close()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *engine) lock(data string) error {
+func (e *engine) lock(data string, spillBytes int64) error {
 	c, err := e.connect()
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	allowed := "SET GLOBAL allowed_directories = [" + literal(data) + "]"
-	for _, s := range append([]string{allowed}, lockdown...) {
+	first := []string{
+		"SET GLOBAL allowed_directories = [" + literal(data) + "]",
+		// Given with the instance's configuration, this bound is shown but not kept.
+		fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dB'", spillBytes),
+	}
+	for _, s := range append(first, lockdown...) {
 		if err := c.exec(s); err != nil {
 			return err
 		}

@@ -62,7 +62,8 @@ func prepareError(message string) error {
 		class = bindings.ErrorTypeInternal
 	}
 	err := engineError(class, message)
-	if e, ok := err.(*executors.Error); ok && e.Kind == executors.KindUnsupported {
+	e, ok := err.(*executors.Error)
+	if ok && e.Kind == executors.KindUnsupported {
 		// The engine does not have a cast or function of the statement; the tables are read all the same.
 		e.Kind, e.Hint = executors.KindBind, bindHint(message)
 	}
@@ -90,8 +91,14 @@ func engineError(class bindings.ErrorType, message string) error {
 	if !ok {
 		kind = executors.KindInternal
 	}
+	if kind == executors.KindConversion && strings.Contains(message, "Unimplemented type for cast") {
+		kind = executors.KindBind // found late, but it is about the types
+	}
 	if kind == executors.KindArgument && strings.Contains(message, "More than one row returned by a subquery") {
 		kind = executors.KindCardinality
+	}
+	if kind == executors.KindArgument && strings.Contains(message, rootPrefix) {
+		kind = executors.KindData // it speaks of a file in our folder
 	}
 	e := &executors.Error{Kind: kind, Cause: c}
 	if kind == executors.KindBind {

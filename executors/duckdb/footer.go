@@ -1,13 +1,17 @@
 package duckdb
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/parquet"
+	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/schema"
+
+	"gatehouse/executors"
 )
 
 // maxFooters bounds the cache of footers.
@@ -68,6 +72,9 @@ func (f *footers) read(l *link) (*footer, error) {
 	}
 	ft, err := readFooter(l.path)
 	if err != nil {
+		if _, typed := errors.AsType[*executors.Error](err); typed {
+			return nil, err
+		}
 		return nil, dataError("%w", err)
 	}
 	f.mu.Lock()
@@ -97,12 +104,40 @@ func readFooter(path string) (ft *footer, err error) {
 	}
 	defer r.Close()
 	ft = &footer{rows: r.NumRows()}
+	if err := checkCodecs(r); err != nil {
+		return nil, err
+	}
 	root := r.MetaData().Schema.Root()
 	for i := range root.NumFields() {
 		ft.columns = append(ft.columns, newNode(root.Field(i)))
 	}
 	ft.ids = anyID(ft.columns)
 	return ft, nil
+}
+
+// codecs are the compressions that the engine reads. Its LZ4 is the raw one: the older framing of Hadoop's is not read.
+var codecs = map[compress.Compression]bool{
+	compress.Codecs.Uncompressed: true, compress.Codecs.Snappy: true, compress.Codecs.Gzip: true,
+	compress.Codecs.Zstd: true, compress.Codecs.Brotli: true, compress.Codecs.Lz4Raw: true,
+}
+
+func checkCodecs(r *file.Reader) error {
+	for i := range r.NumRowGroups() {
+		group := r.MetaData().RowGroup(i)
+		for j := range group.NumColumns() {
+			c, err := group.ColumnChunk(j)
+			if err != nil {
+				return err
+			}
+			if !codecs[c.Compression()] {
+				return &executors.Error{
+					Kind: executors.KindUnsupported,
+					Hint: "data files with the compression " + c.Compression().String() + " cannot be read here",
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func anyID(nodes []node) bool {

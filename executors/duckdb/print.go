@@ -6,5 +6,7 @@ import (
 	"gatehouse/classify/printer"
 )
 
-func printSelect(s *pgquery.SelectStmt) (string, error) { return printer.PrintSelect(s, printer.DuckDB()) }
-func printExpr(n *pgquery.Node) (string, error)         { return printer.PrintExpr(n, printer.DuckDB()) }
+func printSelect(s *pgquery.SelectStmt) (string, error) {
+	return printer.PrintSelect(s, printer.DuckDB())
+}
+func printExpr(n *pgquery.Node) (string, error) { return printer.PrintExpr(n, printer.DuckDB()) }

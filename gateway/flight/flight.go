@@ -68,6 +68,10 @@ func New(c Config) (*Server, error) {
 		return nil, errors.New("flight: no authenticator")
 	}
 	setDefaults(&c)
+	creds, err := c.TLS.credentials(c.Log)
+	if err != nil {
+		return nil, fmt.Errorf("flight: %w", err)
+	}
 	logins, err := newLogins(c)
 	if err != nil {
 		return nil, fmt.Errorf("flight: %w", err)
@@ -86,10 +90,6 @@ func New(c Config) (*Server, error) {
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
 		grpc.WaitForHandlers(true),
-	}
-	creds, err := c.TLS.credentials(c.Log)
-	if err != nil {
-		return nil, fmt.Errorf("flight: %w", err)
 	}
 	if creds != nil {
 		opts = append(opts, grpc.Creds(creds))

@@ -2,6 +2,7 @@ package opa_test
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -45,6 +46,9 @@ func withRouter(t testing.TB, files map[string]string) map[string][]byte {
 
 func decider(t testing.TB, cfg opa.Config) *opa.Decider {
 	t.Helper()
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second // tests share their machine
+	}
 	d, err := opa.New(cfg)
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,9 @@ func newWith(t testing.TB, text string, change func(*opa.Config)) (*opa.Decider,
 	if change != nil {
 		change(&cfg)
 	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 30 * time.Second // tests share their machine
+	}
 	d, err := opa.New(cfg)
 	if err == nil {
 		t.Cleanup(func() { _ = d.Close() })

@@ -7,7 +7,8 @@ import (
 
 // Chain asks its members in order; the first that handles the kind of credential decides. A member
 // that refuses or cannot tell ends the search: a later one must not let in who was refused before it.
-// An empty chain refuses everybody.
+// So a chain has one source of passwords: a users file or one issuer with a password grant. An empty
+// chain refuses everybody.
 type Chain []Authenticator
 
 var _ Authenticator = Chain(nil)

@@ -187,8 +187,7 @@ func (u *Users) verify(ctx context.Context, a attempt) (*user, error) {
 	if !u.limiter.Allow(a.peer, a.name) {
 		return nil, auth.ErrRateLimited
 	}
-	u.runs.Add(1)
-	if !h.matches(a.password) || found == nil || !a.wellFormed {
+	if !h.matches(a.password, &u.runs) || found == nil || !a.wellFormed {
 		u.limiter.Fail(a.peer, a.name)
 		return nil, nil
 	}

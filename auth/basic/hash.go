@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/crypto/argon2"
 
@@ -101,8 +102,9 @@ func parseHash(s string) (hash, error) {
 	return h, nil
 }
 
-// matches runs argon2 once and compares in constant time.
-func (h hash) matches(password string) bool {
+// matches runs argon2 once, counts it in runs, and compares in constant time.
+func (h hash) matches(password string, runs *atomic.Int64) bool {
+	runs.Add(1)
 	sum := argon2.IDKey([]byte(password), h.salt, h.time, h.memory, h.threads, h.key)
 	return subtle.ConstantTimeCompare(sum, h.sum) == 1
 }

@@ -92,21 +92,16 @@ func (i *Issuer) login(ctx context.Context, c auth.Credential) (auth.Identity, e
 	return id, err
 }
 
-// Renew implements auth.Renewer. A caller's own token is good until it expires; the token of a login
-// by password is replaced a little before.
+// Renew implements auth.Renewer. A caller's own token is verified again, so that it ends with the key
+// that signed it; the token of a login by password is replaced a little before it expires.
 func (i *Issuer) Renew(ctx context.Context, id auth.Identity) (auth.Identity, error) {
 	if id.Issuer != i.cfg.Issuer {
 		return auth.Identity{}, auth.ErrNotApplicable
 	}
-	if i.grants == nil {
-		return id, nil
-	}
 	g, key := i.grants, sha256.Sum256([]byte(id.Token.Reveal()))
-	g.mu.Lock()
-	r, ok := g.refresh[key]
-	g.mu.Unlock()
+	r, ok := g.refreshFor(key)
 	if !ok || g.now().Before(r.access.Add(-renewBefore)) {
-		return id, nil
+		return i.again(ctx, id)
 	}
 	// An issuer may take a refresh token back once it was used, so a caller who goes away must not cut
 	// the exchange short.
@@ -121,6 +116,33 @@ func (i *Issuer) Renew(ctx context.Context, id auth.Identity) (auth.Identity, er
 	delete(g.refresh, key)
 	g.mu.Unlock()
 	return next, nil
+}
+
+// again verifies the token of id once more; how long the login lasts stays.
+func (i *Issuer) again(ctx context.Context, id auth.Identity) (auth.Identity, error) {
+	t, err := parseToken(id.Token)
+	if err != nil {
+		return auth.Identity{}, auth.ErrUnauthenticated
+	}
+	next, err := i.verify(ctx, t)
+	if err != nil {
+		return auth.Identity{}, err
+	}
+	if !next.Same(id) {
+		return auth.Identity{}, auth.ErrUnauthenticated
+	}
+	next.ExpiresAt = id.ExpiresAt
+	return next, nil
+}
+
+func (g *grants) refreshFor(key [sha256.Size]byte) (refresh, bool) {
+	if g == nil {
+		return refresh{}, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r, ok := g.refresh[key]
+	return r, ok
 }
 
 // grant calls the token endpoint. It returns auth.ErrUnauthenticated if the issuer refuses the grant

@@ -81,7 +81,7 @@ func TestPasswordGrantFaults(t *testing.T) {
 			http.Redirect(w, r, elsewhere.URL+"/token", http.StatusTemporaryRedirect)
 		}},
 		"redirect at home": {auth.ErrUnavailable, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "/token", http.StatusTemporaryRedirect)
+			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
 		}},
 	} {
 		b := newBench(t)
@@ -97,6 +97,9 @@ func TestPasswordGrantFaults(t *testing.T) {
 		}
 		if _, err := login(t, i, "alice", "alice-pw"); !errors.Is(err, c.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+		if b.Calls("/moved") != 0 {
+			t.Errorf("%s: a password went to another address", name)
 		}
 	}
 	if n := elsewhere.Calls("/token"); n != 0 {
@@ -135,6 +138,23 @@ func TestRenew(t *testing.T) {
 	}
 	if _, err := i.Renew(t.Context(), auth.Identity{Issuer: "https://other.example", Subject: "a", User: "a"}); !errors.Is(err, auth.ErrNotApplicable) {
 		t.Errorf("another issuer's identity: %v", err)
+	}
+}
+
+// TestRenewWithdrawnKey: a session of a caller's own token ends with the key that signed it.
+func TestRenewWithdrawnKey(t *testing.T) {
+	b := newBench(t)
+	b.Life = time.Hour
+	i := open(t, b.config())
+	id := good(t, i, authtest.Sign(t, b.key, b.Standard("alice")))
+	b.clock.add(16 * time.Minute)
+	if next, err := i.Renew(t.Context(), id); err != nil || !next.Same(id) || !next.ExpiresAt.Equal(id.ExpiresAt) {
+		t.Errorf("control: %+v, %v", next, err)
+	}
+	b.Publish(keyOf(t, "two", "ES256"))
+	b.clock.add(16 * time.Minute)
+	if _, err := i.Renew(t.Context(), id); !errors.Is(err, auth.ErrUnauthenticated) {
+		t.Errorf("withdrawn key: %v", err)
 	}
 }
 

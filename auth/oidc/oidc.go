@@ -134,8 +134,12 @@ func (c *Config) complete() error {
 
 // Ready fetches the issuer's keys, so that a wrong address shows at the start.
 func (i *Issuer) Ready(ctx context.Context) error {
-	i.keys.turn <- struct{}{}
-	defer func() { <-i.keys.turn }()
+	select {
+	case i.keys.turn <- struct{}{}:
+		defer func() { <-i.keys.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	return i.keys.load(ctx)
 }
 

@@ -102,6 +102,7 @@ const allowedEnums = `JOIN_INNER JOIN_LEFT JOIN_FULL JOIN_RIGHT
 
 // constructNames are the words for messages that users know under another name.
 var constructNames = map[string]string{
+	"ExplainStmt": "EXPLAIN", "VariableShowStmt": "SHOW", "VariableSetStmt": "SET", "XmlExpr": "XML", "JsonIsPredicate": "IS JSON",
 	"InsertStmt": "INSERT", "UpdateStmt": "UPDATE", "DeleteStmt": "DELETE", "MergeStmt": "MERGE", "IntoClause": "SELECT INTO",
 	"LockingClause": "FOR UPDATE", "CTESearchClause": "SEARCH", "CTECycleClause": "CYCLE", "RangeTableFunc": "XMLTABLE",
 	"JsonTable": "JSON_TABLE", "BitString": "a bit string", "CurrentOfExpr": "CURRENT OF", "SetToDefault": "DEFAULT",

@@ -176,9 +176,6 @@ func (c *classifier) operator(e *pgquery.A_Expr) Class {
 		if comparison[op] {
 			return worse(w, c.alike(e.Lexpr, e.Rexpr))
 		}
-		if op == "||" || op == "^@" {
-			return worse(w, c.text(e.Lexpr, e.Rexpr))
-		}
 		return w
 	case pgquery.A_Expr_Kind_AEXPR_DISTINCT, pgquery.A_Expr_Kind_AEXPR_NOT_DISTINCT, pgquery.A_Expr_Kind_AEXPR_NULLIF:
 		return worse(w, c.alike(e.Lexpr, e.Rexpr))
@@ -188,7 +185,7 @@ func (c *classifier) operator(e *pgquery.A_Expr) Class {
 		if e.Rexpr.GetAConst() == nil {
 			return worse(w, ClassRaising)
 		}
-		return worse(w, c.text(e.Lexpr))
+		return w
 	case pgquery.A_Expr_Kind_AEXPR_OP_ANY, pgquery.A_Expr_Kind_AEXPR_OP_ALL, pgquery.A_Expr_Kind_AEXPR_SIMILAR:
 		return worse(w, ClassRaising)
 	}
@@ -218,24 +215,26 @@ func (c *classifier) call(f *pgquery.FuncCall) Class {
 	switch name {
 	case "coalesce", "ifnull", "nullif", "list_contains", "list_has", "array_contains", "array_has", "contains":
 		return worse(w, c.alike(f.Args...))
-	case "position", "strpos", "instr", "starts_with", "ends_with", "prefix", "suffix", "lower", "upper", "lcase", "ucase", "trim", "ltrim", "rtrim":
-		return worse(w, c.text(f.Args...))
 	}
 	return w
 }
 
-// text: the arguments are VARCHAR, so that no cast hides.
-func (c *classifier) text(ns ...*pgquery.Node) Class {
+// oneWithLiterals reports whether all of ns but one are string literals or NULL. Those take the type of the one, whatever it is.
+func (c *classifier) oneWithLiterals(ns []*pgquery.Node) bool {
+	others := 0
 	for _, n := range ns {
-		if f := family(c.typeOf(n)); f != "varchar" && f != "literal" {
-			return ClassRaising
+		if k := n.GetAConst(); k == nil || !k.Isnull && c.typeOf(n) != "literal" {
+			others++
 		}
 	}
-	return ClassLeakproof
+	return others <= 1
 }
 
 // alike returns ClassLeakproof if values of ns can be compared without a cast that could raise on a column's value.
 func (c *classifier) alike(ns ...*pgquery.Node) Class {
+	if c.oneWithLiterals(ns) {
+		return ClassLeakproof
+	}
 	kind := ""
 	for _, n := range ns {
 		if c := n.GetAConst(); c != nil && c.Isnull {

@@ -44,6 +44,9 @@ func bareExpression(text string, toks []token) error {
 	if len(toks) == 0 {
 		return &SyntaxError{Message: "no expression", Pos: -1}
 	}
+	if toks[0].is("all") || toks[0].is("distinct") {
+		return &SyntaxError{Message: "expected one expression", Pos: toks[0].pos}
+	}
 	end := 0
 	for _, t := range toks {
 		if gap := text[end:t.pos]; strings.Contains(gap, "--") || strings.Contains(gap, "/*") {

@@ -60,6 +60,11 @@ func query(text string, toks []token) (*Statement, error) {
 	if err != nil {
 		return nil, err
 	}
+	for rv := range a.travel {
+		if w.ctes[rv] != nil {
+			return nil, &UnsupportedError{Construct: "time travel of a CTE", Pos: int(rv.Location)}
+		}
+	}
 	s.nodes = w.bases
 	for i, rv := range w.bases {
 		s.tables = append(s.tables, tableRef(i, rv, a.travel[rv]))

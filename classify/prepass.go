@@ -71,6 +71,8 @@ func join(toks []token, params int) *rewritten {
 			b.WriteByte('/')
 		case t.op("=="):
 			b.WriteByte('=')
+		case t.kind == tokNumber:
+			b.WriteString(t.value) // without _ between digits
 		case t.op("**"):
 			b.WriteByte('^')
 		default:

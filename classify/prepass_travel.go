@@ -86,7 +86,7 @@ func travelPoint(toks []token, i int, method string) (token, int, error) {
 	case t.kind == tokNumber && method == MarkerAtVersion:
 		return t, i + 1, nil
 	}
-	return token{}, 0, &UnsupportedError{Construct: "time travel to an expression", Pos: get(toks, i-1).pos}
+	return token{}, 0, &UnsupportedError{Construct: "time travel to an expression", Pos: t.pos}
 }
 
 // aliasEnd returns the index after the alias, if any, that starts at i.

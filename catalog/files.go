@@ -51,7 +51,12 @@ func (f Files) Path(location string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A path that Clean would change could leave a root by "..", or be another name of a file that is listed twice.
+	// With "..", what a path means depends on links on its way.
+	for _, part := range strings.Split(path, "/") {
+		if part == ".." {
+			return "", fmt.Errorf("%w: a location goes up with ..", ErrUnreadable)
+		}
+	}
 	clean := filepath.Clean(path)
 	for _, r := range f.roots {
 		if clean == r || strings.HasPrefix(clean, strings.TrimSuffix(r, "/")+"/") {
@@ -85,8 +90,8 @@ func (f Files) Open(name string) (iceio.File, error) {
 	return os.Open(path)
 }
 
-// ReadFile implements iceberg-go's ReadFileIO.
-func (f Files) ReadFile(name string) ([]byte, error) { return f.readAtMost(name, 1<<30) }
+// ReadFile implements iceberg-go's ReadFileIO, for files of at most 256 MiB.
+func (f Files) ReadFile(name string) ([]byte, error) { return f.readAtMost(name, 256<<20) }
 
 // readAtMost reads a whole regular file of at most limit bytes.
 func (f Files) readAtMost(name string, limit int64) ([]byte, error) {

@@ -61,8 +61,8 @@ func New(c Config) (*Planner, error) {
 // Plan adds to g what an executor needs. tables[i] is the table of g.Statement().Tables()[i] at the version that the statement asks for,
 // loaded with the caller's own rights for this statement. A zero deadline means now plus MaxTTL.
 //
-// The error is an *UnreadableError if a table is stored in a way that we do not read, catalog.ErrUnavailable if its files could
-// not be fetched, the context's, or wraps ErrInvalid.
+// The error is an *UnreadableError if a table is stored in a way that we do not read or its manifests are not there, the
+// context's, the minter's, or wraps ErrInvalid.
 func (p *Planner) Plan(ctx context.Context, id auth.Identity, query string, g *policy.Governed, tables []*catalog.Table, deadline time.Time) (*Plan, error) {
 	if g == nil || g.Statement() == nil || g.Tree() == nil || query == "" {
 		return nil, fmt.Errorf("%w: zero value", ErrInvalid)
@@ -123,7 +123,7 @@ func consistent(tables []*catalog.Table) error {
 			return fmt.Errorf("%w: a table is missing", ErrInvalid)
 		}
 		key := [3]string{t.Catalog, t.Schema, t.Name}
-		at := t.UUID + " " + t.Iceberg.MetadataLocation()
+		at := fmt.Sprint(t.UUID, " ", t.Iceberg.MetadataLocation(), " ", t.Iceberg.Metadata().LastUpdatedMillis())
 		if old, ok := seen[key]; ok && old != at {
 			return fmt.Errorf("%w: two states of one table", ErrInvalid)
 		}

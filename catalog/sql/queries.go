@@ -53,7 +53,7 @@ func newQueries(db *sql.DB, dialect icesql.SupportedDialect) (queries, error) {
 		}
 		return "?"
 	}
-	from := fmt.Sprintf("SELECT table_name, metadata_location, %s FROM iceberg_tables WHERE catalog_name = %s AND table_namespace = %s",
+	from := fmt.Sprintf("SELECT table_namespace, table_name, metadata_location, %s FROM iceberg_tables WHERE catalog_name = %s AND table_namespace = %s",
 		kind, mark(1), mark(2))
 	return queries{
 		db:   db,
@@ -64,8 +64,12 @@ func newQueries(db *sql.DB, dialect icesql.SupportedDialect) (queries, error) {
 	}, nil
 }
 
-// row returns the row with exactly these names; its location is empty if there is none.
+// row returns the row with exactly these names; its location is empty if there is none. The names of the row are those that are stored,
+// in case the database compares them in a way of its own.
 func (q queries) row(ctx context.Context, cat, schema, name string) (row, error) {
+	if strings.HasPrefix(schema, encodedNamespace) {
+		return row{}, nil // how a namespace is stored is not its name
+	}
 	r, err := scan(q.db.QueryRowContext(ctx, q.one, cat, schema, name))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -73,7 +77,6 @@ func (q queries) row(ctx context.Context, cat, schema, name string) (row, error)
 	case err != nil:
 		return row{}, fmt.Errorf("%w: %w", catalog.ErrUnavailable, err)
 	}
-	r.schema, r.key = schema, schema
 	return r, nil
 }
 
@@ -90,7 +93,6 @@ func (q queries) entries(ctx context.Context, cat, key string) ([]row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", catalog.ErrUnavailable, err)
 		}
-		r.key = key
 		out = append(out, r)
 	}
 	if err := rows.Err(); err != nil {
@@ -104,9 +106,10 @@ func (q queries) entries(ctx context.Context, cat, key string) ([]row, error) {
 func scan(s interface{ Scan(...any) error }) (row, error) {
 	var r row
 	var location, kind sql.NullString
-	if err := s.Scan(&r.name, &location, &kind); err != nil {
+	if err := s.Scan(&r.key, &r.name, &location, &kind); err != nil {
 		return row{}, err
 	}
+	r.schema = strings.Join(decodeNamespace(r.key), ".")
 	r.location, r.view = location.String, kind.String == icesql.ViewType
 	return r, nil
 }

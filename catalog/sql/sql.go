@@ -163,7 +163,6 @@ func (c *Catalog) find(ctx context.Context, schema, name string) (row, error) {
 	}
 	for _, e := range entries {
 		if e.name == exact && e.location != "" {
-			e.schema = ns
 			return e, nil
 		}
 	}

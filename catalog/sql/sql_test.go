@@ -36,15 +36,15 @@ func TestContract(t *testing.T) {
 	catalogtest.Run(t, catalogtest.Fixture{Catalog: openZoo(t), Alice: alice})
 }
 
-// exec runs statements on a SQLite file, which it makes.
-func exec(t *testing.T, file string, statements ...string) {
+// statements runs statements on a SQLite file, which it makes.
+func statements(t *testing.T, file string, texts ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, s := range statements {
+	for _, s := range texts {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatalf("%s: %v", s, err)
 		}
@@ -83,19 +83,19 @@ func TestFind(t *testing.T) {
 		error string // part of the error
 	}{
 		{name: "nothing", make: func(string) {}, error: "no Iceberg catalog is there"},
-		{name: "another database", make: func(d string) { exec(t, d+"/a.db", "CREATE TABLE x (y)") }, error: "no Iceberg catalog is there"},
+		{name: "another database", make: func(d string) { statements(t, d+"/a.db", "CREATE TABLE x (y)") }, error: "no Iceberg catalog is there"},
 		{name: "not a database", make: func(d string) { _ = os.WriteFile(d+"/catalog.db", []byte("hello"), 0o644) }, error: "no Iceberg catalog is there"},
-		{name: "one", make: func(d string) { exec(t, d+"/a.db", tablesV1, properties, insert("lake", "s", "t", "x")) }, want: "lake"},
-		{name: "odd file name", make: func(d string) { exec(t, d+"/a b#c?d%41.db", tablesV1, properties, insert("lake", "s", "t", "x")) }, want: "lake"},
-		{name: "old layout", make: func(d string) { exec(t, d+"/a.db", tablesV0, properties, insert("lake", "s", "t", "x")) }, want: "lake"},
+		{name: "one", make: func(d string) { statements(t, d+"/a.db", tablesV1, properties, insert("lake", "s", "t", "x")) }, want: "lake"},
+		{name: "odd file name", make: func(d string) { statements(t, d+"/a b#c?d%41.db", tablesV1, properties, insert("lake", "s", "t", "x")) }, want: "lake"},
+		{name: "old layout", make: func(d string) { statements(t, d+"/a.db", tablesV0, properties, insert("lake", "s", "t", "x")) }, want: "lake"},
 		{name: "two catalogs", make: func(d string) {
-			exec(t, d+"/a.db", tablesV1, properties, insert("lake", "s", "t", "x"), insert("pond", "s", "t", "x"))
+			statements(t, d+"/a.db", tablesV1, properties, insert("lake", "s", "t", "x"), insert("pond", "s", "t", "x"))
 		}, error: "more than one catalog is there (lake in a.db, pond in a.db)"},
 		{name: "two files", make: func(d string) {
-			exec(t, d+"/a.db", tablesV1, properties, insert("lake", "s", "t", "x"))
-			exec(t, d+"/b.db", tablesV1, properties, insert("lake", "s", "t", "x"))
+			statements(t, d+"/a.db", tablesV1, properties, insert("lake", "s", "t", "x"))
+			statements(t, d+"/b.db", tablesV1, properties, insert("lake", "s", "t", "x"))
 		}, error: "lake in a.db, lake in b.db"},
-		{name: "empty", make: func(d string) { exec(t, d+"/a.db", tablesV1, properties) }, want: "empty"},
+		{name: "empty", make: func(d string) { statements(t, d+"/a.db", tablesV1, properties) }, want: "empty"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), c.name)
@@ -124,7 +124,7 @@ func TestFind(t *testing.T) {
 // A database of the old layout has no views and no column for them.
 func TestOldLayout(t *testing.T) {
 	dir := t.TempDir()
-	exec(t, dir+"/a.db", tablesV0, properties, insert("lake", "s", "t", zooLocation(t, "spark", "orders")))
+	statements(t, dir+"/a.db", tablesV0, properties, insert("lake", "s", "t", zooLocation(t, "spark", "orders")))
 	c, err := icesql.New(icesql.Config{Name: "lake", SQLite: dir + "/a.db", Roots: []string{catalogtest.Zoo(t)}})
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestRoots(t *testing.T) {
 		{"file://elsewhere" + strings.TrimPrefix(location, "file:"), catalogtest.ZooFolder, false},
 	} {
 		dir := t.TempDir()
-		exec(t, dir+"/a.db", tablesV1, properties, insert("lake", "s", "t", c.location))
+		statements(t, dir+"/a.db", tablesV1, properties, insert("lake", "s", "t", c.location))
 		cat, err := icesql.New(icesql.Config{Name: "lake", SQLite: dir + "/a.db", Roots: []string{c.root}})
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func TestRoots(t *testing.T) {
 // A commit by another program shows at the next call, although metadata is cached.
 func TestCommitShows(t *testing.T) {
 	dir := t.TempDir()
-	exec(t, dir+"/a.db", tablesV1, properties, insert("lake", "s", "t", zooLocation(t, "spark", "orders")))
+	statements(t, dir+"/a.db", tablesV1, properties, insert("lake", "s", "t", zooLocation(t, "spark", "orders")))
 	c, err := icesql.New(icesql.Config{Name: "lake", SQLite: dir + "/a.db", Roots: []string{catalogtest.Zoo(t)}})
 	if err != nil {
 		t.Fatal(err)
@@ -180,12 +180,12 @@ func TestCommitShows(t *testing.T) {
 	if err != nil || again != one {
 		t.Errorf("not cached: %v", err)
 	}
-	exec(t, dir+"/a.db", "UPDATE iceberg_tables SET metadata_location = '"+zooLocation(t, "spark", "strings")+"'")
+	statements(t, dir+"/a.db", "UPDATE iceberg_tables SET metadata_location = '"+zooLocation(t, "spark", "strings")+"'")
 	two, err := c.Table(t.Context(), alice, "s", "t")
 	if err != nil || two.UUID == one.UUID {
 		t.Errorf("the old table after a commit (%v)", err)
 	}
-	exec(t, dir+"/a.db", "DELETE FROM iceberg_tables")
+	statements(t, dir+"/a.db", "DELETE FROM iceberg_tables")
 	if _, err := c.Table(t.Context(), alice, "s", "t"); !errors.Is(err, catalog.ErrNoSuchTable) {
 		t.Errorf("a dropped table: %v", err)
 	}
@@ -194,7 +194,7 @@ func TestCommitShows(t *testing.T) {
 // Names that differ in case only are ambiguous unless written exactly.
 func TestAmbiguousNames(t *testing.T) {
 	dir, location := t.TempDir(), zooLocation(t, "spark", "orders")
-	exec(t, dir+"/a.db", tablesV1, properties,
+	statements(t, dir+"/a.db", tablesV1, properties,
 		insert("lake", "S", "Orders", location), insert("lake", "S", "orders", location), insert("lake", "s2", "x", location),
 		insert("lake", "S2", "x", location), insert("other", "S", "secret", location),
 		insert("lake", `__iceberg_namespace_v1__:["a.b"]`, "dotted", location), insert("lake", "c.d", "deep", location))
@@ -208,6 +208,7 @@ func TestAmbiguousNames(t *testing.T) {
 	}{
 		{"S", "Orders", "S.Orders"}, {"s", "orders", "S.orders"}, {"s", "ORDERS", ""}, {"s2", "x", "s2.x"},
 		{"S2", "X", "S2.x"}, {"S", "secret", ""}, {"A.b", "Dotted", "a.b.dotted"}, {"C.D", "deep", "c.d.deep"},
+		{`__iceberg_namespace_v1__:["a.b"]`, "dotted", ""},
 	} {
 		got, err := c.Table(t.Context(), alice, x.schema, x.name)
 		switch {

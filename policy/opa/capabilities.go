@@ -12,7 +12,8 @@ import (
 //
 // Left out on purpose: http.send, net.lookup_ip_addr and providers.aws.sign_req (reach outside or prepare to),
 // opa.runtime (shows the environment), rand.intn and uuid.rfc4122 (decide differently each time), rego.parse_module,
-// trace and print (write to logs), numbers.range_step's like that only burn memory are bounded by the timeout.
+// trace (writes traces), io.jwt and crypto.x509 (what a token says is in the claims, verified). What remains can burn
+// time, which the timeout bounds.
 var builtins = strings.Fields(`
 	abs all and any array.concat array.flatten array.reverse array.slice assign base64.decode base64.encode
 	base64.is_valid base64url.decode base64url.encode base64url.encode_no_pad bits.and bits.lsh bits.negate bits.or

@@ -151,9 +151,13 @@ func (r *Report) cover(c cover.Report) {
 		if strings.HasSuffix(name, "_test.rego") {
 			continue
 		}
+		if len(f.NotCovered) == 0 {
+			continue
+		}
 		for _, n := range f.NotCovered {
 			r.Uncovered[name] = append(r.Uncovered[name], Line{n.Start.Row, n.End.Row})
 		}
+		r.Uncovered[name] = slices.Compact(r.Uncovered[name]) // two expressions on a line
 	}
 }
 

@@ -205,6 +205,9 @@ func (j *judge) Table(ctx context.Context, t policy.Table, columns []string) (po
 	if err != nil {
 		return policy.Decision{}, err
 	}
+	// One limit for the whole decision, however many columns it has.
+	ctx, cancel := context.WithTimeout(ctx, j.d.cfg.Timeout)
+	defer cancel()
 	out := policy.Decision{ID: id, Masks: map[string]policy.Expression{}}
 	if out.Filters, err = j.filters(ctx, t); err == nil {
 		err = j.masks(ctx, t, columns, out.Masks)

@@ -1,7 +1,7 @@
 // Package opa decides with Rego policies, evaluated in process by Open Policy Agent's own engine.
 //
 // The contract is that of Trino's OPA plugin (the same entry rules, the same input), with more input under the key
-// "gateway" and stricter rules for what is undefined: see docs/policy.md. A policy is compiled into an immutable
+// "gateway" and stricter rules for what is undefined: see policies/README.md. A policy is compiled into an immutable
 // engine, which a statement holds from admission to its end; a new revision replaces the engine as a whole, and only
 // if it compiles.
 package opa

@@ -187,6 +187,9 @@ func (a *allow) selectStmt(n *pgquery.SelectStmt) error {
 	if n.All && n.Op == pgquery.SetOperation_SETOP_NONE {
 		return a.refuse("SELECT … ALL")
 	}
+	if n.Op == pgquery.SetOperation_SETOP_NONE && len(n.TargetList) == 0 && len(n.ValuesLists) == 0 {
+		return a.refuse("SELECT without targets")
+	}
 	if n.GroupDistinct {
 		return a.refuse("GROUP BY DISTINCT")
 	}

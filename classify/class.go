@@ -225,6 +225,9 @@ func (c *classifier) oneWithLiterals(ns []*pgquery.Node) bool {
 	for _, n := range ns {
 		if k := n.GetAConst(); k == nil || !k.Isnull && c.typeOf(n) != "literal" {
 			others++
+			if c.types != nil && c.typeOf(n) == "" {
+				return false // a caller who knows types does not know this one: it may be nested
+			}
 		}
 	}
 	return others <= 1

@@ -22,7 +22,11 @@ const rescan = 30 * time.Second
 func ReadFolder(dir string, limit int64) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	var total int64
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	dir, err := filepath.EvalSymlinks(dir) // a walk does not follow a link, not even the first one
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -130,6 +134,10 @@ func (d *Decider) reload(w *fsnotify.Watcher, seen string) string {
 }
 
 func watchTree(w *fsnotify.Watcher, dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() {
 			return err

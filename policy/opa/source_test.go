@@ -103,6 +103,27 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+// Deployments switch whole folders by a symbolic link, and mount single files as links.
+func TestFolderOfLinks(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"one/policy.rego": base, "two/policy.rego": denyAll} {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	linked := filepath.Join(root, "linked")
+	files := filepath.Join(root, "files")
+	if err := errors.Join(os.Symlink("one", linked), os.Mkdir(files, 0o755), os.Symlink("../one/policy.rego", filepath.Join(files, "policy.rego"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{linked, files} {
+		if d := decider(t, opa.Config{Folder: dir, Log: quiet}); !ask(t, d) {
+			t.Errorf("%s: not in force", dir)
+		}
+	}
+}
+
 func TestFolderLimit(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "p.rego"), []byte(base), 0o644); err != nil {

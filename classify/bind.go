@@ -79,6 +79,7 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 	if err := b.complete(s.tree); err != nil {
 		return nil, err
 	}
+	b.mentions()
 	if err := b.twins(); err != nil {
 		return nil, err
 	}
@@ -91,6 +92,18 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 		statement: s, rels: rels, base: b.base, tree: s.tree,
 		raises: b.raising(s.tree), conjuncts: b.found, edits: b.edits,
 	}, nil
+}
+
+// mentions counts a column that is named, but whose value nobody asks for, as output: the name stays in the rewritten
+// text, so that there must be such a column.
+func (b *binder) mentions() {
+	for _, r := range b.refs {
+		for _, c := range r.cols {
+			if c.val.table >= 0 && c.val.roles == 0 {
+				c.val.roles = RoleOutput
+			}
+		}
+	}
 }
 
 // twins refuses the use of two columns of one table whose names differ in case only: the engine can't keep them apart.

@@ -177,7 +177,7 @@ func newTableWriter(w io.Writer, s *arrow.Schema, null string) resultWriter {
 		name := visible(f.Name)
 		t.names = append(t.names, name)
 		t.widths = append(t.widths, runewidth.StringWidth(name))
-		t.right = append(t.right, arrow.IsPrimitive(f.Type.ID()) && numeric(f.Type.ID()))
+		t.right = append(t.right, numeric(f.Type.ID()))
 	}
 	return t
 }

@@ -276,8 +276,12 @@ func (sh *shell) columns(d described) error {
 	return w.close()
 }
 
-// typeName is the server's name of a column's type, or Arrow's if it gives none.
+// typeName is the server's name of a column's type, or Arrow's if it gives none. A decimal's digits are added: drivers
+// have them in fields of their own.
 func typeName(f arrow.Field) string {
+	if d, ok := f.Type.(arrow.DecimalType); ok {
+		return fmt.Sprintf("DECIMAL(%d, %d)", d.GetPrecision(), d.GetScale())
+	}
 	if name, ok := f.Metadata.GetValue("ARROW:FLIGHT:SQL:TYPE_NAME"); ok && name != "" {
 		return name
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -175,5 +176,29 @@ func TestOneLine(t *testing.T) {
 		if got := oneLine(in); got != want {
 			t.Errorf("%q: %q, wanted %q", in, got, want)
 		}
+	}
+}
+
+// TestTableOfNumbers: numbers of every kind stand at the right, and decimals name their digits.
+func TestTableOfNumbers(t *testing.T) {
+	schema := arrow.NewSchema([]arrow.Field{
+		{Name: "n", Type: arrow.PrimitiveTypes.Int8}, {Name: "total", Type: &arrow.Decimal128Type{Precision: 12, Scale: 2}}, {Name: "日本", Type: arrow.BinaryTypes.String},
+	}, nil)
+	b, _, err := array.RecordFromJSON(memory.DefaultAllocator, schema, strings.NewReader(`[{"n": 1, "total": "5", "日本": "a"}, {"n": 22, "total": "12345.67", "日本": "東京"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	var out strings.Builder
+	w := newTableWriter(&out, schema, "NULL")
+	if err := errors.Join(w.batch(b), w.close()); err != nil {
+		t.Fatal(err)
+	}
+	want := "  n |    total | 日本\n----+----------+------\n  1 |     5.00 | a\n 22 | 12345.67 | 東京\n(2 rows)\n\n"
+	if out.String() != want {
+		t.Errorf("got\n%swanted\n%s", out.String(), want)
+	}
+	if got := typeName(schema.Field(1)); got != "DECIMAL(12, 2)" {
+		t.Errorf("type %s", got)
 	}
 }

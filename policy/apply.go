@@ -71,8 +71,39 @@ func relation(b *classify.Bound, i int, t Table, d Decision) (Relation, error) {
 			rel.Pushed = append(rel.Pushed, c.Expr)
 		}
 	}
-	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && b.Raises(i)
+	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && b.Raises(i) || rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible)
 	return rel, nil
+}
+
+// maskMayRaise reports whether a condition of the statement reads a mask that can fail on some value. An engine may
+// put the mask below such a condition beside the row filter, and then evaluate it on rows that the filter hides.
+func maskMayRaise(rel Relation, uses []classify.ColumnUse, visible classify.Relation) bool {
+	for _, u := range uses {
+		if u.Roles&(classify.RoleFilter|classify.RoleJoin) == 0 {
+			continue
+		}
+		for _, c := range rel.Columns {
+			if c.Mask == nil || c.FieldID != visible.Columns[u.Column].FieldID {
+				continue
+			}
+			engine, _ := replaceHash(c.Mask, func(value *pgquery.Node) *pgquery.Node { return call("sha256", value) })
+			if classify.ExprClassTyped(engine, typesOf(visible)) != classify.ClassLeakproof {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// typesOf returns the types of one-part column references.
+func typesOf(rel classify.Relation) classify.TypeOf {
+	return func(ref *pgquery.ColumnRef) string {
+		if len(ref.Fields) != 1 {
+			return ""
+		}
+		c, _ := columnNamed(rel.Columns, ref.Fields[0].GetString_().GetSval())
+		return c.Type
+	}
 }
 
 // outputs fills rel.Columns and rel.Masks and returns the field ids of masked columns.
@@ -183,14 +214,7 @@ func pushable(c classify.Conjunct, visible classify.Relation, masked map[int]boo
 			return false
 		}
 	}
-	types := func(ref *pgquery.ColumnRef) string {
-		if len(ref.Fields) != 1 {
-			return ""
-		}
-		c, _ := columnNamed(visible.Columns, ref.Fields[0].GetString_().GetSval())
-		return c.Type
-	}
-	return c.Expr != nil && classify.ExprClassTyped(c.Expr, types) == classify.ClassLeakproof
+	return c.Expr != nil && classify.ExprClassTyped(c.Expr, typesOf(visible)) == classify.ClassLeakproof
 }
 
 // fault makes the error of a broken expression.

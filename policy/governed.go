@@ -23,7 +23,7 @@ type Relation struct {
 	Filter  *pgquery.Node   // row filter over raw columns; nil: all rows
 	Pushed  []*pgquery.Node // leakproof user conjuncts on unmasked columns, to be evaluated beside Filter
 	// Barrier: user expressions that may raise could otherwise run on hidden rows, so the relation must be computed in
-	// full before anything of the user's is evaluated on it.
+	// full before anything of the user's is evaluated on it. Also set if a condition reads a mask that may raise.
 	Barrier  bool
 	Filters  []string // ids, for audit
 	Masks    []string // "column=id", for audit

@@ -29,7 +29,7 @@ var customers = Table{
 }
 
 // show prints a tree as the executor does, with the marker of gw_hash as authors write it.
-func show(t testing.TB, n *pgquery.Node) string {
+func show(t fataler, n *pgquery.Node) string {
 	t.Helper()
 	expanded, err := ExpandHash(n, auth.NewSecret("key"))
 	if err != nil {
@@ -96,4 +96,11 @@ func TestExpressions(t *testing.T) {
 			return ""
 		}
 	})
+}
+
+// fataler is what testing and rapid have in common.
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
 }

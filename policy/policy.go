@@ -80,7 +80,7 @@ type Judge interface {
 type Decision struct {
 	ID      string                // decision id, for audit and for the user
 	Filters []Expression          // all ANDed; those that share AnyOf are ORed first
-	Masks   map[string]Expression // by column name; no entry: the column is shown
+	Masks   map[string]Expression // by column name; no entry: the column is shown. See CombineMasks
 }
 
 // Expression is one SQL expression that a policy returned, as text. It is never pasted into a statement: Apply parses,

@@ -185,3 +185,60 @@ func TestBind(t *testing.T) {
 		})
 	})
 }
+
+// TestBindRefuses shows what Bind answers when it is called for something that it is not for.
+func TestBindRefuses(t *testing.T) {
+	s, err := Parse("SELECT id FROM customers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rel := Relation{Name: Name{"lake", "main", "customers"}, Columns: []Column{{"id", 1, "BIGINT"}}}
+	show, err := Parse("SHOW TABLES")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		s    *Statement
+		rels []Relation
+	}{
+		{"zero statement", &Statement{}, nil},
+		{"nil statement", nil, nil},
+		{"not a query", show, nil},
+		{"too few relations", s, nil},
+		{"too many relations", s, []Relation{rel, rel}},
+	} {
+		if b, err := c.s.Bind(c.rels); err == nil || b != nil {
+			t.Errorf("%s: bound", c.name)
+		}
+	}
+	b, err := s.Bind([]Relation{rel})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Statement() != s || len(b.Relations()) != 1 {
+		t.Error("the bound statement is another one")
+	}
+	if tree := b.Rewrite(nil); tree != nil {
+		t.Error("a rewrite without names gave a tree")
+	}
+}
+
+// TestBoundIsImmutable shows that what a caller does to its copies has no effect on the next one.
+func TestBoundIsImmutable(t *testing.T) {
+	tables := shapes{}
+	tables.declare("customers(id BIGINT, region VARCHAR)")
+	b, err := tables.bind("SELECT id FROM customers WHERE region = 'EU'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := describe(t, b, true, true)
+	b.Conjuncts(0)[0].Expr.Reset()
+	b.Conjuncts(0)[0].Columns[0] = 9
+	b.Rewrite(cteNames(1)).Reset()
+	b.Relations()[0].Columns = nil
+	b.Uses(0)[0].Column = 9
+	if got := describe(t, b, true, true); got != want {
+		t.Errorf("changed to\n%s\nfrom\n%s", got, want)
+	}
+}

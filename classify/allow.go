@@ -291,7 +291,7 @@ func (a *allow) call(n *pgquery.FuncCall) error {
 		}
 		return &NameError{Kind: "function", Name: name, Why: "does not exist", Pos: a.pos}
 	}
-	if a.exprOnly && (f.kind != "scalar" || f.class == ClassDictionary) {
+	if a.exprOnly && (f.kind != "scalar" || isShim(name) || f.class == ClassDictionary) {
 		return a.refuse("function " + name + " in a policy expression")
 	}
 	if f.kind != "aggregate" && f.kind != "window" {
@@ -301,6 +301,9 @@ func (a *allow) call(n *pgquery.FuncCall) error {
 		case n.AggFilter != nil || n.AggDistinct || n.AggOrder != nil || n.AggWithinGroup:
 			return a.refuse("an aggregate's clause after function " + name)
 		}
+	}
+	if isShim(name) && len(n.Args) > 0 {
+		return a.refuse("an argument of " + name)
 	}
 	if n.AggStar && name != "count" {
 		return a.refuse(name + "(*)")

@@ -24,6 +24,9 @@ func (p *printer) call(f *pgquery.FuncCall) {
 	case name == "" || f.FuncVariadic:
 		p.fail("a function call")
 		return
+	case name == "version" || name == "current_schema" || name == "current_catalog" || name == "current_database":
+		p.fail("%s before Statement.In", name) // the engine would answer for itself
+		return
 	case strings.HasPrefix(name, classify.MarkerPrefix):
 		p.marker(name, f.Args)
 		return

@@ -19,13 +19,13 @@ var kinds = map[classify.Kind]string{
 
 // TestStatements runs the files of classify/testdata/statements: one statement a case, and what Parse and PrintSelect say of it.
 //
-// The command is "parse", or "expr" for a policy's expression. Every statement that prints is also read back.
+// The command is "parse", with "in" after it for a statement in the namespace lake.main, or "expr" for a policy's expression. Every statement that prints is also read back.
 func TestStatements(t *testing.T) {
 	datadriven.Walk(t, "../testdata/statements", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			switch d.Cmd {
 			case "parse":
-				return describe(t, d.Input)
+				return describe(t, d)
 			case "expr":
 				return describeExpr(d.Input)
 			}
@@ -35,7 +35,8 @@ func TestStatements(t *testing.T) {
 	})
 }
 
-func describe(t *testing.T, text string) string {
+func describe(t *testing.T, d *datadriven.TestData) string {
+	text := d.Input
 	s, err := classify.Parse(text)
 	if err != nil {
 		return describeError(t, text, err)
@@ -74,6 +75,9 @@ func describe(t *testing.T, text string) string {
 	line("pattern", s.Pattern())
 	if name, value, reset := s.Setting(); name != "" {
 		fmt.Fprintf(&b, "setting: %s = %q reset %v\n", name, value, reset)
+	}
+	if d.HasArg("in") {
+		s = s.In(classify.Namespace{Catalog: "lake", Schema: "main"})
 	}
 	if s.Kind() == classify.KindSelect {
 		out, err := PrintSelect(s.Tree(), DuckDB())

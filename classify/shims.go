@@ -1,0 +1,90 @@
+package classify
+
+import (
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// serverVersion is what version() returns: clients parse a number out of it, and the engine's own is nobody's business.
+const serverVersion = "PostgreSQL 17.0 (Gatehouse)"
+
+// In returns s with current_schema, current_catalog and current_database replaced by the names in ns, and version() by our
+// own, since an engine would answer for itself. A statement that calls one does not print before.
+func (s *Statement) In(ns Namespace) *Statement {
+	if s == nil {
+		return nil
+	}
+	if s.inner != nil {
+		c := *s
+		c.inner = s.inner.In(ns)
+		return &c
+	}
+	if s.tree == nil || !hasShim(s.tree) {
+		return s
+	}
+	c := *s
+	c.tree = proto.CloneOf(s.tree)
+	eachNode(c.tree.ProtoReflect(), 0, func(n *pgquery.Node) {
+		if t := n.GetResTarget(); t != nil && t.Name == "" {
+			t.Name = shim(t.Val)
+		}
+		switch shim(n) {
+		case "version":
+			n.Node = pgquery.MakeAConstStrNode(serverVersion, -1).Node
+		case "current_schema":
+			n.Node = pgquery.MakeAConstStrNode(ns.Schema, -1).Node
+		case "current_catalog", "current_database":
+			n.Node = pgquery.MakeAConstStrNode(ns.Catalog, -1).Node
+		}
+	})
+	w, err := walkTables(c.tree)
+	if err != nil || len(w.bases) != len(s.tables) {
+		return s // it still holds its shims, and so does not print
+	}
+	c.nodes = w.bases
+	return &c
+}
+
+// shim returns the name of the function that n calls if it is one that In replaces, else "".
+func shim(n *pgquery.Node) string {
+	switch t := n.GetNode().(type) {
+	case *pgquery.Node_FuncCall:
+		if name := nameOf(t.FuncCall); isShim(name) && len(t.FuncCall.Args) == 0 {
+			return name
+		}
+	case *pgquery.Node_SqlvalueFunction:
+		switch t.SqlvalueFunction.Op {
+		case pgquery.SQLValueFunctionOp_SVFOP_CURRENT_CATALOG:
+			return "current_catalog"
+		case pgquery.SQLValueFunctionOp_SVFOP_CURRENT_SCHEMA:
+			return "current_schema"
+		}
+	}
+	return ""
+}
+
+func isShim(name string) bool {
+	return name == "version" || name == "current_schema" || name == "current_catalog" || name == "current_database"
+}
+
+func hasShim(sel *pgquery.SelectStmt) bool {
+	found := false
+	eachNode(sel.ProtoReflect(), 0, func(n *pgquery.Node) { found = found || shim(n) != "" })
+	return found
+}
+
+// eachNode calls f for every Node below m, parents first.
+func eachNode(m protoreflect.Message, depth int, f func(*pgquery.Node)) {
+	if depth > maxDepth {
+		return
+	}
+	if n, ok := m.Interface().(*pgquery.Node); ok {
+		f(n)
+		if set := m.WhichOneof(m.Descriptor().Oneofs().Get(0)); set != nil {
+			eachNode(m.Get(set).Message(), depth+1, f)
+		}
+		return
+	}
+	below(m, func(m protoreflect.Message) { eachNode(m, depth+1, f) })
+}

@@ -138,7 +138,7 @@ func compare(t *testing.T, tbl *catalog.Table, scan Scan) {
 		line := fmt.Sprintf("%s seq=%d", f.Path, f.Seq)
 		for _, n := range f.Deletes {
 			d := scan.Deletes[n]
-			if d.Kind == EqualityDeletes && !wanted[f.Path+" "+d.Path] {
+			if d.Kind == EqualityDeletes && tbl.Name == "eq_partitioned" && !wanted[f.Path+" "+d.Path] {
 				continue // iceberg-go leaves out what its key statistics exclude, which we do not trust
 			}
 			line += "\n  " + d.Path

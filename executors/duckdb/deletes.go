@@ -6,8 +6,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"slices"
-	"strings"
 	"unsafe"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
@@ -58,55 +56,6 @@ func (x *Executor) checkDelete(d *plan.DeleteFile, l *link) error {
 		return dataError("%s has %d rows, its manifest says %d", d.Path, ft.rows, d.Rows)
 	}
 	return nil
-}
-
-// equalityJoins are the anti-joins with the arm's equality deletes, one for each set of key columns. A NULL key deletes rows with
-// NULL; both sides have the current type, as a delete may have been written before its column was widened, or after.
-func (s *scan) equalityJoins(a *arm) (string, error) {
-	type group struct {
-		keys  []plan.Field
-		links []*link
-		rows  int64
-	}
-	var groups []*group
-	byKeys := map[string]*group{}
-	for _, i := range a.equality {
-		d := s.relation.Scan.Deletes[i]
-		keys := slices.Clone(d.Equality)
-		slices.SortFunc(keys, func(a, b plan.Field) int { return a.ID - b.ID })
-		var name strings.Builder
-		for _, k := range keys {
-			fmt.Fprintf(&name, "%d ", k.ID)
-		}
-		g := byKeys[name.String()]
-		if g == nil {
-			g = &group{keys: keys}
-			byKeys[name.String()] = g
-			groups = append(groups, g)
-		}
-		g.links = append(g.links, s.deletes[i])
-		g.rows += d.Rows
-	}
-	var b strings.Builder
-	for i, g := range groups {
-		var on []string
-		for _, k := range g.keys {
-			at := slices.IndexFunc(s.relation.Scan.Fields, func(f plan.Field) bool { return f.ID == k.ID })
-			if at < 0 || len(k.Nested) > 0 {
-				return "", internal("equality key %d is not read", k.ID)
-			}
-			f := s.relation.Scan.Fields[at]
-			on = append(on, fmt.Sprintf("%s IS NOT DISTINCT FROM CAST(e%d.%s AS %s)", a.value(f, a.layout.sources[at]), i, columnName(k.ID), f.Type))
-		}
-		links := list(g.links, func(l *link) string { return literal(l.path) })
-		// A key that a delete file holds is never a default.
-		keys := slices.Clone(g.keys)
-		for j := range keys {
-			keys[j].Default = nil
-		}
-		fmt.Fprintf(&b, " ANTI JOIN %s e%d ON %s", readParquet(links, keys, nil, g.rows), i, strings.Join(on, " AND "))
-	}
-	return b.String(), nil
 }
 
 // createKeys makes the empty key tables, so that the statement can be bound.

@@ -47,6 +47,7 @@ type Config struct {
 // Executor is the embedded engine. It implements executors.Executor.
 type Executor struct {
 	config  Config
+	lock    *os.File
 	engine  *engine
 	files   *files
 	footers *footers
@@ -79,6 +80,7 @@ func New(c Config) (*Executor, error) {
 	if c.Allocator == nil {
 		c.Allocator = memory.NewGoAllocator()
 	}
+	removeStale(c.Dir)
 	root, err := os.MkdirTemp(c.Dir, rootPrefix)
 	if err != nil {
 		return nil, err
@@ -87,12 +89,16 @@ func New(c Config) (*Executor, error) {
 	if root, err = filepath.EvalSymlinks(root); err != nil {
 		return nil, err
 	}
-	x := &Executor{config: c, footers: newFooters(), checks: newChecks(), open: map[*Prepared]struct{}{}}
-	if x.files, err = newFiles(root); err != nil {
+	lock, err := claim(root)
+	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(root))
 	}
-	if x.engine, err = openEngine(c, root); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(root))
+	x := &Executor{config: c, lock: lock, footers: newFooters(), checks: newChecks(), open: map[*Prepared]struct{}{}}
+	if x.files, err = newFiles(root); err == nil {
+		x.engine, err = openEngine(c, root)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(root), lock.Close())
 	}
 	return x, nil
 }
@@ -125,7 +131,7 @@ func (x *Executor) Close() error {
 		_ = p.Close()
 	}
 	x.engine.close()
-	return x.files.close()
+	return errors.Join(x.files.close(), x.lock.Close())
 }
 
 // Prepare implements executors.Executor.

@@ -50,7 +50,8 @@ func (x *Executor) raw(text string, params int) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.bind(&statement{text: text, shape: text, governed: "SELECT 1"}, params)
+	constant := strings.NewReplacer("$1", "NULL", "$2", "NULL").Replace(text)
+	err = s.bind(&statement{text: text, shape: text, constant: constant, governed: "SELECT 1"}, params)
 	s.free()
 	if err != nil {
 		_ = s.Close()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -22,9 +23,10 @@ type Prepared struct {
 	pins   *pins
 	scans  []*scan
 	loaded bool
+	end    time.Time // the plan's deadline
 
 	stmt    bindings.PreparedStatement
-	columns []kind
+	columns []kind // nil: open until there are values
 	args    []kind
 	schema  *arrow.Schema
 	params  *arrow.Schema
@@ -58,6 +60,7 @@ func (x *Executor) prepare(ctx context.Context, p *plan.Plan) (_ *Prepared, err 
 	}()
 	stop := s.conn.interruptOn(ctx)
 	defer stop()
+	s.end = p.Deadline()
 	for i := range p.Relations() {
 		sc, err := x.openScan(&p.Relations()[i], s.pins)
 		if err != nil {
@@ -147,7 +150,10 @@ func refused(cause error) error {
 // bind checks what the statement reads and binds it in the engine.
 func (s *Prepared) bind(st *statement, params int) error {
 	checked := s.x.checks.verify(s.conn, st.shape)
-	if _, unbound := errors.AsType[*unplanned](checked); checked != nil && !unbound {
+	if isUnplanned(checked) && params > 0 {
+		checked = s.x.checks.verify(s.conn, st.constant)
+	}
+	if checked != nil && !isUnplanned(checked) {
 		return checked
 	}
 	state := bindings.Prepare(s.conn.raw, st.text, &s.stmt)
@@ -163,7 +169,12 @@ func (s *Prepared) bind(st *statement, params int) error {
 	if n := int(bindings.NParams(s.stmt)); n > params {
 		return internal("%d parameters for %d", n, params)
 	}
-	return s.describe(params)
+	return s.describe(params, st)
+}
+
+func isUnplanned(err error) bool {
+	_, ok := errors.AsType[*unplanned](err)
+	return ok
 }
 
 // explain keeps a hint only if the relations bind without the user's part: otherwise it could speak of a policy.
@@ -181,7 +192,7 @@ func (s *Prepared) explain(st *statement, err error) error {
 }
 
 // describe reads the types of parameters and columns.
-func (s *Prepared) describe(params int) error {
+func (s *Prepared) describe(params int, st *statement) error {
 	var fields []arrow.Field
 	for i := range params {
 		k := unresolved
@@ -198,23 +209,43 @@ func (s *Prepared) describe(params int) error {
 		fields = append(fields, arrow.Field{Type: k.arrow, Nullable: true})
 	}
 	s.params = arrow.NewSchema(fields, nil)
-	fields = nil
-	for i := range bindings.PreparedStatementColumnCount(s.stmt) {
-		t := bindings.PreparedStatementColumnLogicalType(s.stmt, i)
+	kinds, schema, err := describeColumns(s.stmt)
+	if err != nil {
+		return err
+	}
+	if params == 0 || len(kinds) != 1 || kinds[0].id != bindings.TypeInvalid {
+		s.columns, s.schema = kinds, schema
+		return nil
+	}
+	// The engine does not describe a statement of which some parameter has no type. With NULL for each it does.
+	var probe bindings.PreparedStatement
+	defer bindings.DestroyPrepare(&probe)
+	if bindings.Prepare(s.conn.raw, st.constant, &probe) == bindings.StateError {
+		return prepareError(bindings.PrepareError(probe))
+	}
+	_, s.schema, err = describeColumns(probe)
+	return err
+}
+
+// describeColumns reads the types of a statement's columns.
+func describeColumns(stmt bindings.PreparedStatement) ([]kind, *arrow.Schema, error) {
+	var kinds []kind
+	var fields []arrow.Field
+	for i := range bindings.PreparedStatementColumnCount(stmt) {
+		t := bindings.PreparedStatementColumnLogicalType(stmt, i)
 		k, err := describe(t)
 		bindings.DestroyLogicalType(&t)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		s.columns = append(s.columns, k)
-		fields = append(fields, arrow.Field{Name: bindings.PreparedStatementColumnName(s.stmt, i), Type: k.arrow, Nullable: true})
+		kinds = append(kinds, k)
+		fields = append(fields, arrow.Field{Name: bindings.PreparedStatementColumnName(stmt, i), Type: k.arrow, Nullable: true})
 	}
-	s.schema = arrow.NewSchema(fields, nil)
-	return nil
+	return kinds, arrow.NewSchema(fields, nil), nil
 }
 
-// Schema implements executors.Prepared. A column whose type depends on a parameter without a type is arrow.Null here; the
-// reader of Execute has the type that the values led to.
+// Schema implements executors.Prepared. Where the type of a parameter is open, columns have the type that NULL gives them here; the
+// reader of Execute has the types that the values led to.
 func (s *Prepared) Schema() *arrow.Schema { return s.schema }
 
 // Params implements executors.Prepared.
@@ -225,6 +256,11 @@ func (s *Prepared) Execute(ctx context.Context, args []any) (_ array.RecordReade
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
+	cancel := context.CancelFunc(func() {})
+	if !s.end.IsZero() {
+		// The credentials of the scans end then, so the statement does.
+		ctx, cancel = context.WithTimeout(ctx, s.end.Sub(s.x.config.Now()))
+	}
 	defer func() {
 		if v := recover(); v != nil {
 			err = internal("panic in executing: %v", v)
@@ -232,11 +268,12 @@ func (s *Prepared) Execute(ctx context.Context, args []any) (_ array.RecordReade
 		if err != nil {
 			err = s.reason(ctx, err)
 			s.free()
+			cancel()
 		}
 	}()
 	stop := s.conn.interruptOn(ctx)
 	defer stop()
-	r, err := s.execute(ctx, args)
+	r, err := s.execute(ctx, args, cancel)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +293,7 @@ func (s *Prepared) begin() error {
 	return nil
 }
 
-func (s *Prepared) execute(ctx context.Context, args []any) (*reader, error) {
+func (s *Prepared) execute(ctx context.Context, args []any, cancel func()) (*reader, error) {
 	if len(args) != len(s.args) {
 		return nil, &executors.Error{
 			Kind: executors.KindArgument,
@@ -293,7 +330,7 @@ func (s *Prepared) execute(ctx context.Context, args []any) (*reader, error) {
 		bindings.DestroyResult(&result)
 		return nil, err
 	}
-	return s.open(ctx, result)
+	return s.open(ctx, result, cancel)
 }
 
 func (s *Prepared) ended(ctx context.Context) error {
@@ -305,8 +342,8 @@ func (s *Prepared) ended(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// open makes the reader of result, which it takes over.
-func (s *Prepared) open(ctx context.Context, result bindings.Result) (*reader, error) {
+// open makes the reader of result, which it takes over. The reader's last act is cancel.
+func (s *Prepared) open(ctx context.Context, result bindings.Result, cancel func()) (*reader, error) {
 	kinds, schema, err := s.resultTypes(&result)
 	if err != nil {
 		bindings.DestroyResult(&result)
@@ -323,7 +360,8 @@ func (s *Prepared) open(ctx context.Context, result bindings.Result) (*reader, e
 		bindings.DestroyResult(&result)
 		return nil, executors.ErrClosed
 	}
-	s.running = newReader(ctx, s.conn, result, kinds, columns, schema, func(*reader) { s.free() })
+	s.running = newReader(ctx, s.conn, result, kinds, columns, schema, s.free)
+	s.running.cancel = cancel
 	return s.running, nil
 }
 

@@ -15,8 +15,9 @@ const positionBits = 40
 // arm is a group of files that one table function reads: they have the same layout, the same equality deletes, and either all
 // or none have deletes by position.
 type arm struct {
-	layout   *layout
-	equality []int // indexes into Scan.Deletes, ascending
+	layout *layout
+	// equality are the steps of equality deletes, see chains: a file on step k has those of the first k.
+	equality [][]int
 	keyed    bool
 	files    []armFile
 }
@@ -24,6 +25,7 @@ type arm struct {
 type armFile struct {
 	plan.File
 	link *link
+	step int
 }
 
 // scan is one relation's scan, ready to be printed.
@@ -60,8 +62,9 @@ func (x *Executor) openScan(r *plan.Relation, p *pins) (*scan, error) {
 		}
 		s.deletes = append(s.deletes, l)
 	}
+	chained := newChains(&r.Scan)
 	arms := map[string]*arm{}
-	for _, f := range r.Scan.Files {
+	for i, f := range r.Scan.Files {
 		l, err := p.open(f.Path, f.Size, ".parquet")
 		if err != nil {
 			return nil, err
@@ -77,16 +80,17 @@ func (x *Executor) openScan(r *plan.Relation, p *pins) (*scan, error) {
 		if err != nil {
 			return nil, err
 		}
-		a := &arm{layout: lay}
-		if err := a.deletes(&r.Scan, f); err != nil {
+		keyed, err := hasPositions(&r.Scan, f)
+		if err != nil {
 			return nil, err
 		}
-		key := fmt.Sprint(a.equality, a.keyed, constantIDs(lay, f), lay.text())
+		chain, step := chained.of(i)
+		key := fmt.Sprint(chain, keyed, constantIDs(lay, f), lay.text())
 		if arms[key] == nil {
-			arms[key] = a
-			s.arms = append(s.arms, a)
+			arms[key] = &arm{layout: lay, equality: chained.steps(chain), keyed: keyed}
+			s.arms = append(s.arms, arms[key])
 		}
-		arms[key].files = append(arms[key].files, armFile{f, l})
+		arms[key].files = append(arms[key].files, armFile{f, l, step})
 	}
 	for i, a := range s.arms {
 		if a.keyed {
@@ -108,22 +112,22 @@ func constantIDs(l *layout, f plan.File) []int {
 	return ids
 }
 
-func (a *arm) deletes(s *plan.Scan, f plan.File) error {
+// hasPositions reports whether rows of f are deleted by position.
+func hasPositions(s *plan.Scan, f plan.File) (bool, error) {
+	found := false
 	for _, i := range f.Deletes {
 		if i < 0 || i >= len(s.Deletes) {
-			return internal("delete file %d of %d", i, len(s.Deletes))
+			return false, internal("delete file %d of %d", i, len(s.Deletes))
 		}
 		switch s.Deletes[i].Kind {
 		case plan.PositionDeletes, plan.DeletionVector:
-			a.keyed = true
+			found = true
 		case plan.EqualityDeletes:
-			a.equality = append(a.equality, i)
 		default:
-			return &executors.Error{Kind: executors.KindUnsupported, Hint: "the table has delete files of an unknown kind"}
+			return false, &executors.Error{Kind: executors.KindUnsupported, Hint: "the table has delete files of an unknown kind"}
 		}
 	}
-	slices.Sort(a.equality)
-	return nil
+	return found, nil
 }
 
 // text is a SELECT of the columns c<id>, without the deleted rows.

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"gatehouse/auth"
 	"gatehouse/executors"
@@ -18,6 +20,8 @@ type statement struct {
 	// shape is the text with every scan replaced by typed NULLs: all that the user and the policies wrote, and nothing that
 	// depends on files. What it reads is checked once, see checks.
 	shape string
+	// constant is shape with NULL for every parameter, for plans that the engine cannot serialise before it has values.
+	constant string
 	// governed is the relations alone, without the user's part: if it does not bind, the fault is not the user's.
 	governed string
 }
@@ -48,6 +52,16 @@ func newStatement(p *plan.Plan, scans []*scan, key auth.Secret) (*statement, err
 		}
 		separator = ", "
 	}
+	restNull := rest
+	if p.Params() > 0 {
+		text, err := printSelect(withoutParams(tree))
+		if err != nil {
+			return nil, internal("printing the statement: %w", err)
+		}
+		if restNull = text; with != nil {
+			restNull = strings.TrimPrefix(text, opening)
+		}
+	}
 	var real, stub, only []string
 	for i := range scans {
 		r := scans[i].relation
@@ -64,13 +78,43 @@ func newStatement(p *plan.Plan, scans []*scan, key auth.Secret) (*statement, err
 		only = append(only, "(SELECT count(*) FROM "+identifier(r.CTE)+")")
 	}
 	if len(real) == 0 {
-		return &statement{text: user, shape: user, governed: "SELECT 1"}, nil
+		if with != nil {
+			restNull = opening + restNull
+		}
+		return &statement{text: user, shape: user, constant: restNull, governed: "SELECT 1"}, nil
 	}
 	return &statement{
 		text:     opening + strings.Join(real, ", ") + separator + rest,
 		shape:    opening + strings.Join(stub, ", ") + separator + rest,
+		constant: opening + strings.Join(stub, ", ") + separator + restNull,
 		governed: "WITH " + strings.Join(stub, ", ") + " SELECT " + strings.Join(only, ", "),
 	}, nil
+}
+
+// withoutParams is a copy of tree with NULL for every parameter.
+func withoutParams(tree *pgquery.SelectStmt) *pgquery.SelectStmt {
+	tree = proto.CloneOf(tree)
+	var walk func(m protoreflect.Message)
+	walk = func(m protoreflect.Message) {
+		if n, ok := m.Interface().(*pgquery.Node); ok && n.GetParamRef() != nil {
+			n.Node = &pgquery.Node_AConst{AConst: &pgquery.A_Const{Isnull: true}}
+			return
+		}
+		m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			switch {
+			case fd.Kind() != protoreflect.MessageKind:
+			case fd.IsList():
+				for i := range v.List().Len() {
+					walk(v.List().Get(i).Message())
+				}
+			default:
+				walk(v.Message())
+			}
+			return true
+		})
+	}
+	walk(tree.ProtoReflect())
+	return tree
 }
 
 // newRelationParts prints

@@ -27,7 +27,9 @@ const (
 type reader struct {
 	refs atomic.Int64
 	conn *connection
-	done func(*reader) // tells the statement that the engine is free again
+	done func() // tells the statement that the engine is free again
+
+	cancel func() // frees the context; called by the last Release
 
 	stop    func() bool   // takes back the call at the end of ctx
 	stopped chan struct{} // closed after that call
@@ -64,7 +66,7 @@ func newColumns(kinds []kind, mem memory.Allocator) ([]column, error) {
 }
 
 // newReader takes over result and columns.
-func newReader(ctx context.Context, c *connection, result bindings.Result, kinds []kind, columns []column, schema *arrow.Schema, done func(*reader)) *reader {
+func newReader(ctx context.Context, c *connection, result bindings.Result, kinds []kind, columns []column, schema *arrow.Schema, done func()) *reader {
 	r := &reader{
 		conn: c, done: done, ctx: ctx.Err, result: result, open: true,
 		kinds: kinds, columns: columns, schema: schema, first: true, stopped: make(chan struct{}),
@@ -104,7 +106,7 @@ func (r *reader) closeResult() {
 	}
 	r.columns, r.views = nil, nil
 	r.conn.own(nil)
-	r.done(r)
+	r.done()
 }
 
 func (r *reader) Retain()               { r.refs.Add(1) }
@@ -119,6 +121,7 @@ func (r *reader) Release() {
 		<-r.stopped
 	}
 	r.end(context.Canceled)
+	r.cancel()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropBatch()

@@ -74,3 +74,27 @@ func TestUnsupportedTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestOpenTypes checks parameters whose type the engine cannot infer, and columns that depend on them.
+func TestOpenTypes(t *testing.T) {
+	x := open(t, Config{})
+	s, err := x.raw("SELECT $1 AS v, $2::DATE AS d", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Params().Field(0).Type.String() + " " + s.Params().Field(1).Type.String(); got != "null date32" && got != "null null" {
+		t.Errorf("parameters %s", got)
+	}
+	if got := s.Schema(); got.NumFields() != 2 || got.Field(0).Name != "v" || got.Field(1).Type.String() != "date32" {
+		t.Errorf("schema %s", got)
+	}
+	_ = s.Close()
+	schema, got := rows(t, x, "SELECT $1 AS v, $2::DATE AS d", "x", "2024-02-29")
+	if schema.Field(0).Type.String() != "utf8" || got[0] != "x" || got[1] != "2024-02-29" {
+		t.Errorf("%s: %v", schema, got)
+	}
+	schema, got = rows(t, x, "SELECT $1 AS v", int64(5))
+	if schema.Field(0).Type.String() != "int64" || got[0] != "5" {
+		t.Errorf("%s: %v", schema, got)
+	}
+}

@@ -110,6 +110,8 @@ func parameters(t *testing.T, p *Pipeline) {
 	check(t, p, "SELECT count(*) FROM orders WHERE id = $1", nil, []string{"1"}, int64(1))
 	check(t, p, "SELECT count(*) FROM orders WHERE id = ?", nil, []string{"0"}, nil)
 	check(t, p, "SELECT CAST($1 AS INTEGER) + CAST($2 AS INTEGER)", nil, []string{"5"}, int64(2), int64(3))
+	check(t, p, "SELECT count(*) FROM generate_series(1, $1) JOIN orders ON true", nil, []string{"8"}, int64(2))
+	check(t, p, "WITH x AS (SELECT id FROM orders WHERE id > $1) SELECT count(*) FROM x LIMIT $2", nil, []string{"4"}, int64(0), int64(1))
 	check(t, p, "SELECT CAST($1 AS VARCHAR)", nil, []string{`"it's"`}, "it's")
 	check(t, p, "SELECT CAST($1 AS DECIMAL(9,2))", nil, []string{`"-1.25"`}, "-1.25")
 
@@ -288,7 +290,14 @@ func credentials(t *testing.T, open func(Parts) (executors.Executor, error)) {
 	} else {
 		_ = s.Close()
 	}
+	bare, err := p.Plan(t.Context(), Alice, "SELECT 1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	now = pl.Deadline().Add(time.Second)
+	if _, err := p.Executor.Prepare(t.Context(), bare); kindOf(err) != executors.KindCredential {
+		t.Errorf("expired, without a relation: got %v", err)
+	}
 	if _, err := p.Executor.Prepare(t.Context(), pl); kindOf(err) != executors.KindCredential {
 		t.Errorf("expired: got %v", err)
 	}

@@ -27,6 +27,7 @@ type binder struct {
 	visited  map[*pgquery.RangeVar]bool
 	selects  []*pgquery.SelectStmt
 	filters  []filter
+	classes  map[classed]Class // once the dates are found
 	found    [][]Conjunct
 	edits    edits
 	defining *pgquery.WindowDef
@@ -61,6 +62,7 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 		refs:    map[*pgquery.ColumnRef]*resolved{},
 		subs:    map[*pgquery.SubLink]subquery{},
 		visited: map[*pgquery.RangeVar]bool{},
+		classes: map[classed]Class{},
 		found:   make([][]Conjunct, len(rels)),
 	}
 	for i, rv := range walk.bases {

@@ -82,12 +82,15 @@ func (b *binder) push(c *pgquery.Node, seats []seat) {
 		}
 		table, columns[v.column] = v.table, true
 	}
+	if !seated(table, seats) || !movable(c) {
+		return
+	}
 	raises := b.class(c, true) != ClassLeakproof
 	if raises && b.class(c, false) == ClassLeakproof {
 		return // a cast to BOOLEAN hides at the top, which a reader of the expression alone would not see
 	}
 	for _, s := range seats {
-		if s.table != table || !movable(c) || (s.nullable && !rejectsNull(c)) {
+		if s.table != table || (s.nullable && !rejectsNull(c)) {
 			continue
 		}
 		expr := cloneNode(c)
@@ -98,6 +101,15 @@ func (b *binder) push(c *pgquery.Node, seats []seat) {
 		}
 		b.found[table] = append(b.found[table], Conjunct{Expr: expr, Columns: columnList(columns), Raises: raises})
 	}
+}
+
+func seated(table int, seats []seat) bool {
+	for _, s := range seats {
+		if s.table == table {
+			return true
+		}
+	}
+	return false
 }
 
 func columnList(set map[int]bool) []int {

@@ -1,6 +1,8 @@
 package classify
 
 import (
+	"sync"
+
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -24,10 +26,8 @@ func descendMessage(m protoreflect.Message, f func(proto.Message) bool) {
 		}
 		return
 	}
-	fields := m.Descriptor().Fields()
-	for i := range fields.Len() {
-		d := fields.Get(i)
-		if d.Kind() != protoreflect.MessageKind || !m.Has(d) {
+	for _, d := range inner(m.Descriptor()) {
+		if !m.Has(d) {
 			continue
 		}
 		if !d.IsList() {
@@ -39,6 +39,24 @@ func descendMessage(m protoreflect.Message, f func(proto.Message) bool) {
 			descendMessage(list.Get(j).Message(), f)
 		}
 	}
+}
+
+// innerFields caches what inner returns, by message descriptor: there are a few hundred of them.
+var innerFields sync.Map
+
+// inner returns the fields of a message type that hold messages, in the order of declaration.
+func inner(m protoreflect.MessageDescriptor) []protoreflect.FieldDescriptor {
+	if found, ok := innerFields.Load(m); ok {
+		return found.([]protoreflect.FieldDescriptor)
+	}
+	var out []protoreflect.FieldDescriptor
+	for i, fields := 0, m.Fields(); i < fields.Len(); i++ {
+		if f := fields.Get(i); f.Kind() == protoreflect.MessageKind {
+			out = append(out, f)
+		}
+	}
+	innerFields.Store(m, out)
+	return out
 }
 
 // all lists the messages of one type below m, in the order of descend: of two equal trees the lists correspond.

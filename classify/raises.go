@@ -64,6 +64,22 @@ func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 // class returns the class of an expression of the statement. What is behind an aggregate, a window or a subquery counts
 // as a plain value here: its own parts are looked at where they run. A constant is computed once, whatever the rows are.
 func (b *binder) class(n *pgquery.Node, predicate bool) Class {
+	key := classed{n, predicate}
+	c, known := b.classes[key]
+	if !known {
+		c = b.classOf(n, predicate)
+		b.classes[key] = c
+	}
+	return c
+}
+
+// classed is an expression whose class was asked for.
+type classed struct {
+	node      *pgquery.Node
+	predicate bool
+}
+
+func (b *binder) classOf(n *pgquery.Node, predicate bool) Class {
 	c := cloneNode(n)
 	types := map[*pgquery.ColumnRef]string{}
 	theirs := all[*pgquery.ColumnRef](c)

@@ -14,7 +14,7 @@ func (s *Statement) Raises() bool {
 	if s.kind != KindSelect || s.tree == nil {
 		return true
 	}
-	b := &binder{}
+	b := &binder{classes: map[classed]Class{}}
 	unsafe := func(list ...*pgquery.Node) bool {
 		for _, n := range list {
 			if n != nil && b.class(n, false) != ClassLeakproof {

@@ -100,7 +100,7 @@ func (judgeFor) Table(context.Context, policy.Table, []string) (policy.Decision,
 // lake holds shop.orders, shop.order_items, shop.orderXitems and shop.payroll, all empty.
 type lake struct{ tables map[string]*catalog.Table }
 
-func newLake(t *testing.T) *lake {
+func newLake(t testing.TB) *lake {
 	t.Helper()
 	l := &lake{tables: map[string]*catalog.Table{}}
 	for _, name := range []string{"orders", "order_items", "orderXitems", "payroll"} {
@@ -294,7 +294,7 @@ func (j *journal) Record(_ context.Context, e audit.Event) error {
 	return nil
 }
 
-func newGateway(t *testing.T, e executors.Executor, j audit.Sink) *gateway.Gateway {
+func newGateway(t testing.TB, e executors.Executor, j audit.Sink) *gateway.Gateway {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -50,6 +50,7 @@ type Server struct {
 	cfg    Config
 	logins *logins
 	grpc   *grpc.Server
+	certs  *reloader      // nil: plaintext
 	info   map[uint32]any // GetSqlInfo's answers
 
 	stop chan struct{} // ends the sweeper
@@ -68,7 +69,7 @@ func New(c Config) (*Server, error) {
 		return nil, errors.New("flight: no authenticator")
 	}
 	setDefaults(&c)
-	creds, err := c.TLS.credentials(c.Log)
+	certs, err := c.TLS.open(c.Log)
 	if err != nil {
 		return nil, fmt.Errorf("flight: %w", err)
 	}
@@ -76,7 +77,7 @@ func New(c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("flight: %w", err)
 	}
-	s := &Server{cfg: c, logins: logins, info: sqlInfo(c.Version), stop: make(chan struct{})}
+	s := &Server{cfg: c, logins: logins, certs: certs, info: sqlInfo(c.Version), stop: make(chan struct{})}
 	opts := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(c.Message),
 		grpc.MaxSendMsgSize(maxSendMessage),
@@ -91,8 +92,8 @@ func New(c Config) (*Server, error) {
 		grpc.StreamInterceptor(s.stream),
 		grpc.WaitForHandlers(true),
 	}
-	if creds != nil {
-		opts = append(opts, grpc.Creds(creds))
+	if certs != nil {
+		opts = append(opts, grpc.Creds(certs.credentials()))
 	}
 	s.grpc = grpc.NewServer(opts...)
 	flight.RegisterFlightServiceServer(s.grpc, s)
@@ -141,7 +142,7 @@ func setDefaults(c *Config) {
 
 // Serve accepts connections until Close. Without a certificate it refuses every address but loopback. It closes l.
 func (s *Server) Serve(l net.Listener) error {
-	if !s.cfg.TLS.set() && !loopback(l.Addr()) {
+	if s.certs == nil && !loopback(l.Addr()) {
 		_ = l.Close()
 		return fmt.Errorf("flight: refusing to serve plaintext on %s: set a TLS certificate, or listen on loopback", l.Addr())
 	}

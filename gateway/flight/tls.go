@@ -26,8 +26,8 @@ type TLS struct {
 
 func (t TLS) set() bool { return t.CertFile != "" || t.KeyFile != "" }
 
-// credentials returns nil if no certificate is configured.
-func (t TLS) credentials(log *slog.Logger) (credentials.TransportCredentials, error) {
+// open reads the files. It returns nil if no certificate is configured.
+func (t TLS) open(log *slog.Logger) (*reloader, error) {
 	if !t.set() {
 		if t.ClientCAFile != "" || t.RequireClientCert {
 			return nil, errors.New("client certificates need a server certificate")
@@ -41,11 +41,7 @@ func (t TLS) credentials(log *slog.Logger) (credentials.TransportCredentials, er
 	if _, err := r.load(); err != nil {
 		return nil, err
 	}
-	return credentials.NewTLS(&tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		NextProtos:         []string{"h2"},
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return r.load() },
-	}), nil
+	return r, nil
 }
 
 // reloader reads certificate files again once they change. While what they hold cannot be used (half written, key and
@@ -58,6 +54,15 @@ type reloader struct {
 	config  *tls.Config
 	stamp   string
 	checked time.Time
+}
+
+// credentials are those of each new connection.
+func (r *reloader) credentials() credentials.TransportCredentials {
+	return credentials.NewTLS(&tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		NextProtos:         []string{"h2"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return r.load() },
+	})
 }
 
 // recheck bounds how often the files are looked at.

@@ -235,7 +235,7 @@ func singleRow(sel *pgquery.SelectStmt) bool {
 	if sel.LimitCount.GetAConst().GetIval().GetIval() == 1 && sel.LimitOption != pgquery.LimitOption_LIMIT_OPTION_WITH_TIES {
 		return true
 	}
-	found := false
+	found, many := false, false
 	for _, t := range sel.TargetList {
 		descend(t, func(m proto.Message) bool {
 			switch x := m.(type) {
@@ -245,14 +245,10 @@ func singleRow(sel *pgquery.SelectStmt) bool {
 				if x.Over == nil && (x.AggStar || IsAggregate(funcName(x))) {
 					found = true
 				}
-				// What unnests makes rows again.
-				if IsSetReturning(funcName(x)) {
-					found = false
-					return false
-				}
+				many = many || IsSetReturning(funcName(x)) // makes rows again
 			}
 			return true
 		})
 	}
-	return found
+	return found && !many
 }

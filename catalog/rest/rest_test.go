@@ -238,7 +238,8 @@ func TestBounds(t *testing.T) {
 			<-stop
 			return
 		}
-		_, _ = w.Write(bytes.Repeat([]byte(" "), 4096))
+		// An empty catalog, were it not for the size.
+		_, _ = w.Write([]byte(`{"defaults":{},"overrides":{},"namespaces":[],"pad":"` + strings.Repeat(" ", 4096) + `"}`))
 	}))
 	defer s.Close()
 	defer close(stop)

@@ -197,7 +197,8 @@ func TestAmbiguousNames(t *testing.T) {
 	statements(t, dir+"/a.db", tablesV1, properties,
 		insert("lake", "S", "Orders", location), insert("lake", "S", "orders", location), insert("lake", "s2", "x", location),
 		insert("lake", "S2", "x", location), insert("other", "S", "secret", location),
-		insert("lake", `__iceberg_namespace_v1__:["a.b"]`, "dotted", location), insert("lake", "c.d", "deep", location))
+		insert("lake", `__iceberg_namespace_v1__:["a.b"]`, "dotted", location), insert("lake", "c.d", "deep", location),
+		insert("lake", "E.F", "plain", location), insert("lake", `__iceberg_namespace_v1__:["E.F"]`, "encoded", location))
 	c, err := icesql.New(icesql.Config{Name: "lake", SQLite: dir + "/a.db", Roots: []string{catalogtest.Zoo(t)}})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +209,7 @@ func TestAmbiguousNames(t *testing.T) {
 	}{
 		{"S", "Orders", "S.Orders"}, {"s", "orders", "S.orders"}, {"s", "ORDERS", ""}, {"s2", "x", "s2.x"},
 		{"S2", "X", "S2.x"}, {"S", "secret", ""}, {"A.b", "Dotted", "a.b.dotted"}, {"C.D", "deep", "c.d.deep"},
-		{`__iceberg_namespace_v1__:["a.b"]`, "dotted", ""},
+		{`__iceberg_namespace_v1__:["a.b"]`, "dotted", ""}, {"e.f", "plain", "E.F.plain"}, {"e.f", "encoded", ""},
 	} {
 		got, err := c.Table(t.Context(), alice, x.schema, x.name)
 		switch {

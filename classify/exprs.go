@@ -55,7 +55,11 @@ func (b *binder) expr(n *pgquery.Node, s *scope) (need, error) {
 	case *pgquery.Node_AIndices:
 		return b.exprs(s, e.AIndices.Lidx, e.AIndices.Uidx)
 	case *pgquery.Node_SubLink:
-		return b.subLink(e.SubLink, s)
+		found, err := b.subLink(e.SubLink, s)
+		if t := e.SubLink.SubLinkType; t == pgquery.SubLinkType_ANY_SUBLINK || t == pgquery.SubLinkType_ALL_SUBLINK {
+			b.filter(n, found) // the engine makes it a join, wherever it stands
+		}
+		return found, err
 	case *pgquery.Node_FuncCall:
 		return b.call(e.FuncCall, s)
 	}

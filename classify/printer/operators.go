@@ -4,6 +4,12 @@ import (
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 )
 
+// labels are the names that the parser gives to kinds whose name says nothing more.
+var labels = map[pgquery.A_Expr_Kind]string{
+	pgquery.A_Expr_Kind_AEXPR_DISTINCT: "=", pgquery.A_Expr_Kind_AEXPR_NOT_DISTINCT: "=", pgquery.A_Expr_Kind_AEXPR_NULLIF: "=",
+	pgquery.A_Expr_Kind_AEXPR_BETWEEN: "BETWEEN", pgquery.A_Expr_Kind_AEXPR_NOT_BETWEEN: "NOT BETWEEN",
+}
+
 func (p *printer) operator(e *pgquery.A_Expr) {
 	if len(e.Name) != 1 {
 		p.fail("OPERATOR(…)")
@@ -11,6 +17,10 @@ func (p *printer) operator(e *pgquery.A_Expr) {
 	}
 	name := p.str(e.Name[0])
 	op := p.d.operators[name]
+	if want := labels[e.Kind]; want != "" && name != want {
+		p.fail("%v named %q", e.Kind, name)
+		return
+	}
 	switch e.Kind {
 	case pgquery.A_Expr_Kind_AEXPR_OP:
 		if op == "" {

@@ -247,8 +247,12 @@ func (p *printer) star(f *pgquery.FuncCall) {
 		p.put(word)
 		p.list(part.Args, func(n *pgquery.Node) {
 			as := n.GetFuncCall()
-			if as == nil || p.nameOf(as) != classify.MarkerAs {
+			if n.GetColumnRef() != nil && p.nameOf(part) == classify.MarkerExclude {
 				p.expr(n)
+				return
+			}
+			if as == nil || p.nameOf(as) != classify.MarkerAs || p.nameOf(part) == classify.MarkerExclude {
+				p.fail("an item of a part of *")
 				return
 			}
 			if len(as.Args) != 2 {

@@ -112,6 +112,9 @@ func fields(t *catalog.Table, ids map[int]bool) ([]Field, error) {
 	return out, nil
 }
 
+// droppedPrefix starts the names of columns that the schema does not have any more. No statement can use it.
+const droppedPrefix = "__gw_dropped_"
+
 // keyField returns the field of an equality delete's key with its current type: that of the schema to read with, or else, for
 // a column that was dropped since, of the last schema that has it.
 func keyField(t *catalog.Table, id int) (Field, error) {
@@ -119,6 +122,8 @@ func keyField(t *catalog.Table, id int) (Field, error) {
 		return newField(f)
 	}
 	if f, ok := lastField(t.Iceberg.Metadata(), id); ok {
+		// Another column may have the name by now, and a filter must not take this one for it.
+		f.Name = fmt.Sprintf("%s%d", droppedPrefix, f.ID)
 		return newField(f)
 	}
 	return Field{}, unreadable(nil, "an equality delete has a key that is no top-level column")

@@ -219,18 +219,22 @@ func constants(t *catalog.Table, spec iceberg.PartitionSpec, partition map[int]a
 	return out, nil
 }
 
-// nameMapping flattens the table's name mapping; nested names are joined with dots.
+// nameMapping flattens the table's name mapping; nested names are joined with dots. It is nil if two fields share one such name, as a
+// column "a.b" and a field b in a struct a would.
 func nameMapping(md table.Metadata) map[string]int {
 	nm := md.NameMapping()
 	if nm == nil {
 		return nil
 	}
 	out := map[string]int{}
+	clash := false
 	var walk func(prefix string, fs []iceberg.MappedField)
 	walk = func(prefix string, fs []iceberg.MappedField) {
 		for _, f := range fs {
 			for _, n := range f.Names {
 				if f.FieldID != nil {
+					id, seen := out[prefix+n]
+					clash = clash || seen && id != *f.FieldID
 					out[prefix+n] = *f.FieldID
 				}
 				walk(prefix+n+".", f.Fields)
@@ -238,5 +242,8 @@ func nameMapping(md table.Metadata) map[string]int {
 		}
 	}
 	walk("", nm)
+	if clash {
+		return nil
+	}
 	return out
 }

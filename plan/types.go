@@ -67,7 +67,7 @@ type Scan struct {
 // Field is one top-level column to read.
 type Field struct {
 	ID      int
-	Name    string  // current name
+	Name    string  // current name; "__gw_dropped_ID" for a delete's key that is no column any more
 	Type    string  // DuckDB's name of the current type
 	Default *string // v3 initial default as DuckDB text, nil: NULL
 	NaN     bool    // floating point: files may hold NaN outside their bounds
@@ -85,7 +85,8 @@ type File struct {
 	FirstRow *int64 // v3 row lineage
 	// Constants are identity-partition values by field id, as DuckDB text; used when the file lacks the column.
 	Constants map[int]*string
-	// Mapping is the table's name mapping (name → field id, nested names dotted), for files without field ids; nil if the table has none.
+	// Mapping is the table's name mapping (name → field id, nested names dotted), for files without field ids;
+	// nil if the table has none, or one that is ambiguous: such files can then not be read.
 	Mapping map[string]int
 	Deletes []int // indexes into Scan.Deletes: those that apply to this file
 }

@@ -16,9 +16,11 @@ import (
 // table is one table reference of a statement, loaded and cut to what the caller may see.
 type table struct {
 	ref      classify.TableRef
-	name     classify.Name // canonical spelling
-	loaded   *catalog.Table
+	name     classify.Name     // canonical spelling
+	current  *catalog.Table    // as it is now
+	loaded   *catalog.Table    // the version that the reference asks for
 	all      []classify.Column // all columns, for policy expressions
+	known    []string          // what the policy calls them, nil: the same
 	visible  []classify.Column // those that the caller may know of
 	written  string            // the name as the user wrote it
 	position int
@@ -35,7 +37,7 @@ func (r *run) resolve(stmt *classify.Statement) ([]*table, error) {
 		t := &table{ref: ref, name: ref.Resolve(ns), written: strings.Join(ref.Parts, "."), position: ref.Pos}
 		key := t.name
 		if k, ok := known[key]; ok {
-			t.name, t.loaded = k.name, k.loaded
+			t.name, t.current = k.name, k.current
 		} else {
 			if err := r.find(t); err != nil {
 				return nil, err
@@ -101,7 +103,7 @@ func (r *run) accept(t *table, loaded *catalog.Table) error {
 			return t.missing()
 		}
 	}
-	t.name, t.loaded = name, loaded
+	t.name, t.current = name, loaded
 	return nil
 }
 
@@ -158,17 +160,68 @@ func (r *run) seesTable(n classify.Name) (bool, error) {
 
 // shape pins the version that the reference asks for and drops the columns that the caller may not know of.
 func (r *run) shape(t *table) error {
-	version, err := t.loaded.At(catalog.Version(t.ref.Travel))
+	version, err := t.current.At(catalog.Version(t.ref.Travel))
 	if errors.Is(err, catalog.ErrNoSuchVersion) {
 		return &classify.NameError{Kind: "table version", Name: t.written, Why: "does not exist", Pos: t.position}
 	}
 	if err != nil {
 		return unreadable([]*table{t}, err)
 	}
+	now := columns(t.current)
 	t.loaded = version
 	t.all = columns(version)
+	if t.ref.Travel != (classify.Travel{}) {
+		return r.shapePast(t, now)
+	}
 	t.visible, err = r.seesColumns(t.name, t.all)
 	return err
+}
+
+// shapePast cuts an older version of a table to what the caller may see. Policies know columns by the names that they have
+// now, so each old column is asked for under the name that its field id has today. A column that was dropped since is unknown
+// to any policy: only who sees all of the table as it is now, unfiltered and unmasked, sees it in the past.
+func (r *run) shapePast(t *table, now []classify.Column) error {
+	dropped := false
+	t.known = make([]string, len(t.all))
+	for i, c := range t.all {
+		if at := indexOf(now, c.FieldID); at >= 0 {
+			t.known[i] = now[at].Name
+		} else {
+			dropped = true
+		}
+	}
+	seen, err := r.seesColumns(t.name, now)
+	if err != nil {
+		return err
+	}
+	everything := false
+	if dropped {
+		if everything, err = r.seesEverything(t, now, seen); err != nil {
+			return err
+		}
+	}
+	for i, c := range t.all {
+		if t.known[i] != "" && indexOf(seen, c.FieldID) >= 0 || t.known[i] == "" && everything {
+			t.visible = append(t.visible, c)
+		}
+	}
+	return nil
+}
+
+// seesEverything reports whether the policy hides nothing of the table as it is now from the caller.
+func (r *run) seesEverything(t *table, now, seen []classify.Column) (bool, error) {
+	if len(seen) != len(now) {
+		return false, nil
+	}
+	names := make([]string, len(now))
+	for i, c := range now {
+		names[i] = c.Name
+	}
+	d, err := r.judge.Table(r.ctx, policy.Table{Name: t.name, UUID: t.loaded.UUID, Columns: now}, names)
+	if err != nil {
+		return false, err
+	}
+	return len(d.Filters) == 0 && len(d.Masks) == 0, nil
 }
 
 // seesColumns returns the columns that the caller may know of.
@@ -195,15 +248,18 @@ func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, erro
 	decisions := make([]policy.Decision, len(tables))
 	described := make([]policy.Table, len(tables))
 	for i, t := range tables {
-		described[i] = policy.Table{Name: t.name, UUID: t.loaded.UUID, Columns: t.all, Version: travelName(t.ref.Travel)}
+		described[i] = policy.Table{Name: t.name, UUID: t.loaded.UUID, Columns: t.all, Known: t.known, Version: travelName(t.ref.Travel)}
 		var used []string
 		for _, u := range b.Uses(i) {
-			c := t.visible[u.Column]
-			used = append(used, c.Name)
-			described[i].Uses = append(described[i].Uses, classify.ColumnUse{Column: indexOf(t.all, c.FieldID), Roles: u.Roles})
+			at := indexOf(t.all, t.visible[u.Column].FieldID)
+			described[i].Uses = append(described[i].Uses, classify.ColumnUse{Column: at, Roles: u.Roles})
+			if name := described[i].KnownName(at); name != "" {
+				used = append(used, name)
+			}
 		}
+		asked := described[i].AsKnown()
 		ok, err := r.judge.Allow(r.ctx, policy.SelectColumns, []policy.Resource{{
-			Catalog: t.name.Catalog, Schema: t.name.Schema, Table: t.name.Table, Columns: used, Detail: &described[i],
+			Catalog: t.name.Catalog, Schema: t.name.Schema, Table: t.name.Table, Columns: used, Detail: &asked,
 		}})
 		if err != nil {
 			return nil, err
@@ -211,7 +267,7 @@ func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, erro
 		if len(ok) != 1 || !ok[0] {
 			return nil, r.denied("columns of table \"" + t.written + "\" together")
 		}
-		if decisions[i], err = r.judge.Table(r.ctx, described[i], used); err != nil {
+		if decisions[i], err = r.judge.Table(r.ctx, asked, used); err != nil {
 			return nil, err
 		}
 	}

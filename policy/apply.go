@@ -31,6 +31,11 @@ func Apply(b *classify.Bound, revision string, tables []Table, decisions []Decis
 		return nil, errors.New("policy: no bound statement")
 	}
 	rels := b.Relations()
+	for _, t := range tables {
+		if t.Known != nil && len(t.Known) != len(t.Columns) {
+			return nil, fmt.Errorf("policy: %d names for the %d columns of %s", len(t.Known), len(t.Columns), t.Name)
+		}
+	}
 	if len(tables) != len(rels) || len(decisions) != len(rels) || len(rels) != len(b.Statement().Tables()) {
 		return nil, fmt.Errorf("policy: %d tables and %d decisions for %d table references", len(tables), len(decisions), len(rels))
 	}
@@ -113,9 +118,8 @@ func outputs(rel *Relation, visible classify.Relation, uses []classify.ColumnUse
 		return nil, err
 	}
 	masked := map[int]bool{}
-	for name := range masks { // also those of columns that are not used: a pushed condition must never read one
-		c, _ := columnNamed(t.Columns, name)
-		masked[c.FieldID] = true
+	for id := range masks { // also those of columns that are not used: a pushed condition must never read one
+		masked[id] = true
 	}
 	uses = slices.Clone(uses)
 	slices.SortFunc(uses, func(a, b classify.ColumnUse) int { return a.Column - b.Column })
@@ -129,7 +133,7 @@ func outputs(rel *Relation, visible classify.Relation, uses []classify.ColumnUse
 			return nil, fmt.Errorf("policy: column %q is not the table's own", c.Name)
 		}
 		out := Output{Name: c.Name, FieldID: c.FieldID, Type: c.Type, Reads: []int{c.FieldID}}
-		if m, ok := masks[c.Name]; ok {
+		if m, ok := masks[c.FieldID]; ok {
 			out.Mask, out.Reads = m.node, m.reads
 			rel.Masks = append(rel.Masks, c.Name+"="+m.id)
 		}
@@ -152,11 +156,12 @@ type boundMask struct {
 	reads []int
 }
 
-// bindMasks parses and binds every mask of d.
-func bindMasks(t Table, d Decision) (map[string]boundMask, error) {
-	masks := map[string]boundMask{}
+// bindMasks parses and binds every mask of d. The result is by field id: a column may have had another name.
+func bindMasks(t Table, d Decision) (map[int]boundMask, error) {
+	masks := map[int]boundMask{}
 	for name, e := range d.Masks {
-		if _, ok := columnNamed(t.Columns, name); !ok {
+		c, ok := t.columnKnown(name)
+		if !ok {
 			return nil, fault(d, e, fmt.Errorf("mask for column %q, which the table does not have", name))
 		}
 		n, reads, err := expression(e, t)
@@ -164,10 +169,9 @@ func bindMasks(t Table, d Decision) (map[string]boundMask, error) {
 			return nil, fault(d, e, err)
 		}
 		if len(reads) == 0 { // a constant still needs rows to stand in
-			c, _ := columnNamed(t.Columns, name)
 			reads = []int{c.FieldID}
 		}
-		masks[name] = boundMask{id: identify(e), node: n, reads: reads}
+		masks[c.FieldID] = boundMask{id: identify(e), node: n, reads: reads}
 	}
 	return masks, nil
 }
@@ -241,4 +245,14 @@ func columnNamed(cs []classify.Column, name string) (classify.Column, bool) {
 		return classify.Column{}, false
 	}
 	return cs[i], true
+}
+
+// columnKnown returns the column that the policy knows by exactly this name.
+func (t Table) columnKnown(name string) (classify.Column, bool) {
+	for i, c := range t.Columns {
+		if name != "" && t.KnownName(i) == name {
+			return c, true
+		}
+	}
+	return classify.Column{}, false
 }

@@ -154,8 +154,8 @@ func resolve(parts []string, t Table) (classify.Column, error) {
 	}
 	name := parts[len(parts)-1]
 	var hits []classify.Column
-	for _, c := range t.Columns {
-		if strings.EqualFold(c.Name, name) {
+	for i, c := range t.Columns {
+		if known := t.KnownName(i); known != "" && strings.EqualFold(known, name) {
 			hits = append(hits, c)
 		}
 	}

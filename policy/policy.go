@@ -41,8 +41,41 @@ type Table struct {
 	Name    classify.Name
 	UUID    string
 	Columns []classify.Column
+	// Known are the names by which the policy knows Columns, one each: for an older version of a table, the names that its
+	// columns, by field id, have now. "" is a column that the policy cannot know. Nil: the columns' own names.
+	Known   []string
 	Uses    []classify.ColumnUse
 	Version string // "" for the current snapshot, else the snapshot id, branch or tag
+}
+
+// KnownName returns the policy's name of column i, "" if it knows none.
+func (t Table) KnownName(i int) string {
+	if t.Known == nil {
+		return t.Columns[i].Name
+	}
+	return t.Known[i]
+}
+
+// AsKnown returns t as the policy knows it: by its names, without the columns that it cannot know.
+func (t Table) AsKnown() Table {
+	if t.Known == nil {
+		return t
+	}
+	out := Table{Name: t.Name, UUID: t.UUID, Version: t.Version}
+	at := make([]int, len(t.Columns))
+	for i, c := range t.Columns {
+		at[i] = len(out.Columns)
+		if name := t.Known[i]; name != "" {
+			c.Name = name
+			out.Columns = append(out.Columns, c)
+		}
+	}
+	for _, u := range t.Uses {
+		if u.Column >= 0 && u.Column < len(t.Known) && t.Known[u.Column] != "" {
+			out.Uses = append(out.Uses, classify.ColumnUse{Column: at[u.Column], Roles: u.Roles})
+		}
+	}
+	return out
 }
 
 // Caller is who asks, and in which circumstances.

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"gatehouse/audit"
+	"gatehouse/auth"
+	"gatehouse/auth/basic"
+	"gatehouse/auth/oidc"
+	"gatehouse/auth/task"
+	"gatehouse/catalog"
+	"gatehouse/catalog/rest"
+	sqlcat "gatehouse/catalog/sql"
+	"gatehouse/classify"
+	"gatehouse/executors/duckdb"
+	"gatehouse/gateway"
+	"gatehouse/gateway/flight"
+	"gatehouse/plan"
+	"gatehouse/policy/opa"
+)
+
+// issuer is the gateway's own name in task credentials.
+const issuer = "gatehouse"
+
+// process is one running gateway with everything that it owns.
+type process struct {
+	ls      *listeners
+	gateway *gateway.Gateway
+	flight  *flight.Server
+	ops     *operations
+	log     *slog.Logger
+	closers []func() error // in the order of making
+}
+
+// assemble builds a process from a checked configuration. It is the one place where parts meet. On an error everything
+// that was made is closed again.
+func assemble(_ context.Context, cfg Config, ls *listeners, env environment) (p *process, err error) {
+	log := slog.New(slog.NewJSONHandler(env.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	p = &process{ls: ls, log: log}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	sink, err := audit.NewFile(audit.FileConfig{Path: cfg.Audit.File, Sync: cfg.Audit.Sync})
+	if err != nil {
+		return nil, fmt.Errorf("audit.file: %w", err)
+	}
+	p.own(sink.Close)
+	authn, err := authenticators(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	catalogs, err := p.catalogs(cfg)
+	if err != nil {
+		return nil, err
+	}
+	decider, err := decider(cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	p.own(decider.Close)
+	hashKey, err := optionalSecret(cfg.Policy.HashKeyFile)
+	if err != nil {
+		return nil, fmt.Errorf("policy.hash_key_file: %w", err)
+	}
+	minter, verifier, err := taskKeys(cfg)
+	if err != nil {
+		return nil, err
+	}
+	planner, err := plan.New(plan.Config{Minter: minter, Issuer: issuer})
+	if err != nil {
+		return nil, err
+	}
+	executor, err := p.duckdb(cfg, verifier, hashKey, log)
+	if err != nil {
+		return nil, err
+	}
+	p.gateway, err = gateway.New(gateway.Config{
+		Decider: decider, Catalogs: catalogs, Planner: planner, Executor: executor, Audit: sink,
+		Default: defaultNamespace(cfg), Log: log, Metrics: reg,
+		Limits: gateway.Limits{
+			Statement: cfg.Limits.Statement, PerUser: cfg.Limits.PerUser, Total: cfg.Limits.Total, ResultRows: cfg.Limits.ResultRows,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.flight, err = flight.New(flight.Config{
+		Gateway: p.gateway, Auth: authn, Version: version, Log: log,
+		TLS:      flight.TLS{CertFile: cfg.TLS.Cert, KeyFile: cfg.TLS.Key, ClientCAFile: cfg.TLS.ClientCA, RequireClientCert: cfg.TLS.ClientCA != ""},
+		Sessions: flight.SessionLimits{Idle: cfg.Auth.Idle, Absolute: cfg.Auth.Absolute},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.ops = newOperations(reg, p.gateway.Ready)
+	return p, nil
+}
+
+func (p *process) own(f func() error) { p.closers = append(p.closers, f) }
+
+// close frees what the process owns, last made first.
+func (p *process) close() {
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		if err := p.closers[i](); err != nil {
+			p.log.Warn("close", slog.Any("cause", err))
+		}
+	}
+	p.closers = nil
+}
+
+// drainTime is how long running statements may go on after the first signal.
+const drainTime = 20 * time.Second
+
+// serve runs until ctx ends: it answers on both listeners, calls ready once, drains and closes.
+func (p *process) serve(ctx context.Context, env environment, ready func(context.Context) error) error {
+	defer p.close()
+	failed := make(chan error, 2)
+	go func() { failed <- p.flight.Serve(p.ls.flight) }()
+	if p.ls.http != nil {
+		go func() { failed <- p.ops.serve(p.ls.http) }()
+	}
+	err := ready(ctx)
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		}
+	}
+	if ctx.Err() != nil {
+		err = nil
+		fmt.Fprintln(env.stdout, "\nStopping: running statements are given", drainTime, "to end …")
+	}
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	return errors.Join(err, p.gateway.Close(drain), p.flight.Close(drain), p.ops.close(drain))
+}
+
+func authenticators(cfg Config, log *slog.Logger) (auth.Authenticator, error) {
+	var chain auth.Chain
+	if cfg.Auth.UsersFile != "" {
+		users, err := basic.New(basic.Config{File: cfg.Auth.UsersFile, Log: log})
+		if err != nil {
+			return nil, fmt.Errorf("auth.users_file: %w", err)
+		}
+		chain = append(chain, users)
+	}
+	for i, o := range cfg.Auth.OIDC {
+		c := oidc.Config{
+			Issuer: o.Issuer, Audiences: o.Audience, Algorithms: o.Algorithms, Log: log,
+			InsecureLoopback: strings.HasPrefix(o.Issuer, "http://"),
+			Mapping:          oidc.Mapping{User: o.User, Groups: o.Groups, Roles: o.Roles, Claims: map[string]string{}},
+		}
+		for _, claim := range o.Claims {
+			c.Mapping.Claims[claim] = claim
+		}
+		if o.PasswordClient != "" {
+			secret, err := optionalSecret(o.PasswordSecret)
+			if err != nil {
+				return nil, fmt.Errorf("auth.oidc[%d].password_secret: %w", i, err)
+			}
+			c.PasswordGrant = &oidc.PasswordGrant{ClientID: o.PasswordClient, ClientSecret: secret}
+		}
+		one, err := oidc.New(c)
+		if err != nil {
+			return nil, fmt.Errorf("auth.oidc[%d]: %w", i, err)
+		}
+		chain = append(chain, one)
+	}
+	return chain, nil
+}
+
+func (p *process) catalogs(cfg Config) (map[string]catalog.Catalog, error) {
+	out := map[string]catalog.Catalog{}
+	for name, c := range cfg.Catalogs {
+		made, err := openCatalog(name, c)
+		if err != nil {
+			return nil, fmt.Errorf("catalogs.%s: %w", name, err)
+		}
+		p.own(made.Close)
+		out[name] = made
+	}
+	return out, nil
+}
+
+func openCatalog(name string, c CatalogConfig) (catalog.Catalog, error) {
+	if c.Type == "rest" {
+		token, err := optionalSecret(c.ServiceToken)
+		if err != nil {
+			return nil, fmt.Errorf("service_token: %w", err)
+		}
+		return rest.New(rest.Config{Name: name, URI: c.URI, Warehouse: c.Warehouse, Roots: c.Roots, ServiceToken: token})
+	}
+	s := sqlcat.Config{Name: name, Catalog: c.Catalog, Roots: c.Roots}
+	if file, ok := strings.CutPrefix(c.URI, "postgres:"); ok {
+		secret, err := readSecret(file)
+		if err != nil {
+			return nil, fmt.Errorf("uri: %w", err)
+		}
+		s.Postgres = secret
+		return sqlcat.New(s)
+	}
+	s.SQLite = c.URI
+	if len(s.Roots) == 0 {
+		dir, err := filepath.Abs(filepath.Dir(c.URI))
+		if err != nil {
+			return nil, err
+		}
+		s.Roots = []string{dir}
+	}
+	return sqlcat.New(s)
+}
+
+func decider(cfg Config, log *slog.Logger) (*opa.Decider, error) {
+	c := opa.Config{
+		Folder: cfg.Policy.Dir, Rego: cfg.Policy.Rego, Lenient: cfg.Policy.Lenient, Prefer: cfg.Policy.Prefer,
+		Timeout: cfg.Policy.Timeout, Version: version, Log: log,
+	}
+	if b := cfg.Policy.Bundle; b.URL != "" {
+		token, err := optionalSecret(b.TokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("policy.bundle.token_file: %w", err)
+		}
+		key, err := readSecret(b.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("policy.bundle.key_file: %w", err)
+		}
+		alg := b.Algorithm
+		if alg == "" {
+			alg = "RS256"
+		}
+		c.Bundle = &opa.BundleServer{
+			URL: b.URL, Token: token, Keys: map[string]opa.Key{"default": {Key: key, Algorithm: alg}}, KeyID: "default",
+			Poll: b.Poll, MaxAge: b.MaxAge,
+		}
+	}
+	d, err := opa.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	return d, nil
+}
+
+func taskKeys(cfg Config) (auth.Minter, auth.Verifier, error) {
+	var key ed25519.PrivateKey
+	var err error
+	if cfg.Auth.TaskKey != "" {
+		key, err = task.LoadKey(cfg.Auth.TaskKey)
+	} else {
+		key, err = task.NewKey()
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("auth.task_key: %w", err)
+	}
+	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: issuer})
+	if err != nil {
+		return nil, nil, err
+	}
+	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: issuer})
+	return minter, verifier, err
+}
+
+func (p *process) duckdb(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logger) (*duckdb.Executor, error) {
+	memory, err := parseBytes(cfg.Executor.Memory)
+	if err != nil {
+		return nil, fmt.Errorf("executor.memory: %w", err)
+	}
+	spill, err := parseBytes(cfg.Executor.Spill)
+	if err != nil {
+		return nil, fmt.Errorf("executor.spill: %w", err)
+	}
+	if cfg.Executor.Dir != "" {
+		if err := os.MkdirAll(cfg.Executor.Dir, 0o700); err != nil {
+			return nil, fmt.Errorf("executor.dir: %w", err)
+		}
+	}
+	x, err := duckdb.New(duckdb.Config{
+		Verifier: v, Issuer: issuer, Dir: cfg.Executor.Dir, MemoryBytes: memory, SpillBytes: spill, Threads: cfg.Executor.Threads,
+		HashKey: hashKey, Log: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("executor: %w", err)
+	}
+	p.own(x.Close)
+	return x, nil
+}
+
+// defaultNamespace is where unqualified names resolve: what the configuration says, or else the only catalog.
+func defaultNamespace(cfg Config) classify.Namespace {
+	ns := classify.Namespace{Catalog: cfg.Session.Catalog, Schema: cfg.Session.Schema}
+	if ns.Catalog == "" && len(cfg.Catalogs) == 1 {
+		for name := range cfg.Catalogs {
+			ns.Catalog = name
+		}
+	}
+	return ns
+}
+
+// optionalSecret reads a secret file; no path is no secret.
+func optionalSecret(path string) (auth.Secret, error) {
+	if path == "" {
+		return auth.Secret{}, nil
+	}
+	return readSecret(path)
+}
+
+func readSecret(path string) (auth.Secret, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return auth.Secret{}, err
+	}
+	s := strings.TrimRight(string(b), "\r\n")
+	if s == "" {
+		return auth.Secret{}, fmt.Errorf("%s is empty", path)
+	}
+	return auth.NewSecret(s), nil
+}

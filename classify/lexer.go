@@ -32,6 +32,9 @@ func (t token) is(word string) bool {
 	return t.kind == tokWord && strings.EqualFold(t.text, word)
 }
 
+// exact reports whether t is a string whose value is known without reading escapes.
+func (t token) exact() bool { return t.kind == tokString && (t.plain || t.text[0] == '$') }
+
 func (t token) punct(s string) bool { return t.kind == tokPunct && t.text == s }
 func (t token) op(s string) bool    { return t.kind == tokOp && t.text == s }
 func (t token) end() int            { return t.pos + len(t.text) }

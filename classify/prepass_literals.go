@@ -205,6 +205,8 @@ func intervals(toks []token) ([]token, error) {
 		}
 		arg := get(toks, j)
 		switch {
+		case arg.kind == tokString && !arg.exact():
+			return nil, &UnsupportedError{Construct: "INTERVAL E'…'", Pos: arg.pos}
 		case arg.kind == tokNumber || arg.kind == tokString:
 			lit, skip, err := intervalLiteral(sign+arg.value, arg, get(toks, j+1), get(toks, j+2))
 			if err != nil {

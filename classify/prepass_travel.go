@@ -81,7 +81,7 @@ func travelPoint(toks []token, i int, method string) (token, int, error) {
 		return token{}, 0, &UnsupportedError{Construct: "time travel to an expression", Pos: t.pos}
 	}
 	switch {
-	case t.kind == tokString:
+	case t.exact():
 		return mkString(t.value, t.pos), i + 1, nil
 	case t.kind == tokNumber && method == MarkerAtVersion:
 		return t, i + 1, nil

@@ -35,7 +35,9 @@ type Config struct {
 	MemoryBytes int64
 	// SpillBytes bounds the spill folder; default: twice the memory.
 	SpillBytes int64
-	Threads    int // default: the processors that Go uses
+	// CopyBytes bounds the copies of data files that cannot be linked into Dir; default: 16 GiB.
+	CopyBytes int64
+	Threads   int // default: the processors that Go uses
 	// HashKey keys the hash masks of policies; needed only when a policy uses one.
 	HashKey auth.Secret
 	// Allocator makes the Arrow buffers; default: the Go allocator. It must return zeroed memory.
@@ -71,6 +73,9 @@ func New(c Config) (*Executor, error) {
 	if c.Dir == "" {
 		c.Dir = os.TempDir()
 	}
+	if c.CopyBytes == 0 {
+		c.CopyBytes = 16 << 30
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
@@ -94,7 +99,7 @@ func New(c Config) (*Executor, error) {
 		return nil, errors.Join(err, os.RemoveAll(root))
 	}
 	x := &Executor{config: c, lock: lock, footers: newFooters(), checks: newChecks(), open: map[*Prepared]struct{}{}}
-	if x.files, err = newFiles(root); err == nil {
+	if x.files, err = newFiles(root, c.CopyBytes); err == nil {
 		x.engine, err = openEngine(c, root)
 	}
 	if err != nil {

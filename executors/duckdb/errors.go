@@ -108,7 +108,7 @@ func engineError(class bindings.ErrorType, message string) error {
 }
 
 // typeName is a type without names of its own: an engine's words about STRUCT types would carry field names.
-const typeName = `[A-Z][A-Z0-9_ ]*(?:\([0-9]+(?:,[0-9]+)?\))?(?:\[[0-9]*\])*`
+const typeName = `[A-Z][A-Z0-9_]*(?: [A-Z0-9_]+)*(?:\([0-9]+(?:,[0-9]+)?\))?(?:\[[0-9]*\])*`
 
 // hints make our words of those of the engine's that speak only of names and types that the user wrote. A text that
 // matches none gives no hint. Neither values nor statement text can match.

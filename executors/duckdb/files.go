@@ -24,15 +24,17 @@ const maxIdleLinks = 20_000
 // files gives data files names inside the one folder that the engine may read. A name is a hash of what identifies the file's
 // content, so it has no glob characters, and a file that is replaced under its path gets another name.
 //
-// Names are hard links: the engine compares the real path with the allowed folder, so a symbolic link is refused. Where the
-// data lies on another file system the file is copied.
+// Names are hard links: the engine compares the real path with the allowed folder, so a symbolic link is refused. Where a file
+// cannot be linked, because it lies on another file system or belongs to somebody else, it is copied.
 type files struct {
-	root string
-	data string
+	root  string
+	data  string
+	space int64 // bound of all copies
 
-	mu    sync.Mutex
-	links map[string]*link
-	idle  int
+	mu     sync.Mutex
+	links  map[string]*link
+	idle   int
+	copied int64 // bytes
 }
 
 // link is one file inside the private folder.
@@ -40,12 +42,13 @@ type link struct {
 	path  string // inside the private folder
 	size  int64
 	users int
+	copy  bool
 	ready chan struct{} // closed when the link exists or err is set
 	err   error
 }
 
-func newFiles(root string) (*files, error) {
-	f := &files{root: root, data: filepath.Join(root, dataFolder), links: map[string]*link{}}
+func newFiles(root string, space int64) (*files, error) {
+	f := &files{root: root, space: space, data: filepath.Join(root, dataFolder), links: map[string]*link{}}
 	return f, os.Mkdir(f.data, 0o700)
 }
 
@@ -144,8 +147,7 @@ func (f *files) acquire(path string, info fs.FileInfo, extension string) *link {
 		return l
 	}
 	defer close(l.ready)
-	if l.err = place(path, info, l.path); l.err != nil {
-		l.err = dataError("%w", l.err)
+	if l.err = f.place(path, info, l); l.err != nil {
 		f.mu.Lock()
 		delete(f.links, name) // users of this link see its error; the next one tries again
 		f.mu.Unlock()
@@ -153,21 +155,54 @@ func (f *files) acquire(path string, info fs.FileInfo, extension string) *link {
 	return l
 }
 
-// sweep removes idle links beyond the bound. It needs mu.
+// sweep removes idle names beyond the bounds, some in advance. It needs mu.
 func (f *files) sweep() {
-	if f.idle <= maxIdleLinks {
-		return
+	if f.idle > maxIdleLinks {
+		f.evict(func(*link) bool { return f.idle > maxIdleLinks/2 })
 	}
+	if f.copied > f.space/2 {
+		f.evict(func(l *link) bool { return l.copy && f.copied > f.space/4 })
+	}
+}
+
+// evict removes the idle names that want says. It needs mu.
+func (f *files) evict(want func(*link) bool) {
 	for name, l := range f.links {
-		if l.users == 0 {
-			_ = os.Remove(l.path)
-			delete(f.links, name)
-			f.idle--
+		if l.users > 0 || !want(l) {
+			continue
 		}
-		if f.idle <= maxIdleLinks/2 {
-			return
+		_ = os.Remove(l.path)
+		delete(f.links, name)
+		f.idle--
+		if l.copy {
+			f.copied -= l.size
 		}
 	}
+}
+
+// reserve makes room for a copy of l.
+func (f *files) reserve(l *link) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.copied+l.size > f.space {
+		f.evict(func(l *link) bool { return l.copy })
+	}
+	if f.copied+l.size > f.space {
+		return &executors.Error{
+			Kind:  executors.KindMemory,
+			Cause: fmt.Errorf("copies of data files need more than %d bytes; a folder on the file system of the data needs none", f.space),
+		}
+	}
+	f.copied += l.size
+	l.copy = true
+	return nil
+}
+
+func (f *files) unreserve(l *link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.copied -= l.size
+	l.copy = false
 }
 
 func contentName(path string, info fs.FileInfo) string {
@@ -179,20 +214,24 @@ func contentName(path string, info fs.FileInfo) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// place makes target the same file as source, or a copy of it, and checks that source is still the file of info.
-func place(source string, info fs.FileInfo, target string) error {
-	if err := os.Link(source, target); err == nil {
-		linked, err := os.Lstat(target)
+// place makes l the same file as source, or a copy of it, and checks that source is still the file of info.
+func (f *files) place(source string, info fs.FileInfo, l *link) error {
+	if err := os.Link(source, l.path); err == nil {
+		linked, err := os.Lstat(l.path)
 		if err == nil && !os.SameFile(linked, info) {
 			err = fmt.Errorf("%s was replaced while it was opened", source)
 		}
 		if err != nil {
-			return errors.Join(err, os.Remove(target))
+			return dataError("%w", errors.Join(err, os.Remove(l.path)))
 		}
 		return nil
 	}
-	if err := copyFile(source, info, target); err != nil {
-		return errors.Join(err, os.RemoveAll(target))
+	if err := f.reserve(l); err != nil {
+		return err
+	}
+	if err := copyFile(source, info, l.path); err != nil {
+		f.unreserve(l)
+		return dataError("%w", errors.Join(err, os.RemoveAll(l.path)))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
+	pgquery "github.com/pganalyze/pg_query_go/v6"
 
 	"gatehouse/executors"
 	"gatehouse/executors/executortest"
@@ -253,5 +254,38 @@ func TestLockdown(t *testing.T) {
 		if err := x.checks.verify(c, s); err != nil {
 			t.Errorf("the check refuses %s: %v (%v)", s, err, cause1(err))
 		}
+	}
+}
+
+// TestNaN checks that a condition that NaN fulfils finds it, also where a file's bounds leave NaN out.
+func TestNaN(t *testing.T) {
+	x := open(t, Config{})
+	path, size := writeParquet(t, t.TempDir(), "n.parquet", "SELECT CASE WHEN i = 7 THEN 'nan'::DOUBLE ELSE i END AS d FROM range(10) r(i)", ", FIELD_IDS {d: 1}")
+	r := &plan.Relation{
+		Relation: policy.Relation{CTE: "__gw_1", Columns: []policy.Output{{Name: "d", FieldID: 1, Type: "DOUBLE", Reads: []int{1}}}},
+		Scan:     plan.Scan{Fields: []plan.Field{{ID: 1, Name: "d", Type: "DOUBLE", NaN: true}}, Files: []plan.File{{Path: path, Size: size, Rows: 10}}},
+	}
+	if got, err := attackRows(t, x, r, "SELECT count(*) FROM __gw_1 WHERE d > 100"); got != "1" || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// TestNamesThatDifferInCase checks that the engine is never asked for one of two columns that it cannot tell apart.
+func TestNamesThatDifferInCase(t *testing.T) {
+	output := func(name string, id int) policy.Output {
+		return policy.Output{Name: name, FieldID: id, Type: "BIGINT", Reads: []int{id}}
+	}
+	r := &plan.Relation{Relation: policy.Relation{CTE: "__gw_1", Columns: []policy.Output{output("id", 1), output("ID", 2)}}}
+	if e := asError(distinctNames(r)); e == nil || e.Kind != executors.KindUnsupported {
+		t.Errorf("both: %v", e)
+	}
+	r.Columns = r.Columns[:1]
+	r.Scan.Fields = []plan.Field{{ID: 1, Name: "id"}, {ID: 2, Name: "ID"}}
+	if err := distinctNames(r); err != nil {
+		t.Errorf("one, and no expression that names columns: %v", err)
+	}
+	r.Columns[0].Mask = &pgquery.Node{}
+	if e := asError(distinctNames(r)); e == nil || e.Kind != executors.KindUnsupported {
+		t.Errorf("a mask that could read either: %v", e)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -320,4 +321,42 @@ func BenchmarkPrepare(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestManyAtOnce runs statements at once, half of which are cancelled on the way; the other half must be complete.
+func TestManyAtOnce(t *testing.T) {
+	x := open(t, Config{})
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			for i := range 10 {
+				ctx, cancel := context.WithCancel(context.Background())
+				s, err := x.raw("SELECT i FROM range(200000) r(i)", 0)
+				if err != nil {
+					t.Error(err)
+					cancel()
+					return
+				}
+				r, err := s.Execute(ctx, nil)
+				if err != nil {
+					t.Error(err)
+				} else {
+					var rows int64
+					for r.Next() {
+						rows += r.RecordBatch().NumRows()
+						if (worker+i)%2 == 0 {
+							cancel()
+						}
+					}
+					if err := r.Err(); err == nil && rows != 200000 || err != nil && !errors.Is(err, context.Canceled) {
+						t.Errorf("%d rows, %v", rows, err)
+					}
+					r.Release()
+				}
+				_ = s.Close()
+				cancel()
+			}
+		})
+	}
+	all.Wait()
 }

@@ -214,8 +214,8 @@ func schemas(t *testing.T, p *Pipeline) {
 
 // credentials checks that a plan with any fault in its credentials is refused.
 func credentials(t *testing.T, open func(Parts) (executors.Executor, error)) {
-	now := time.Now()
-	clock := func() time.Time { return now }
+	var ahead time.Duration
+	clock := func() time.Time { return time.Now().Add(ahead) }
 	p := newPipeline(t, open, zooFolder(t), clock)
 	good := func() *plan.Plan {
 		pl, err := p.Plan(t.Context(), Alice, "SELECT id FROM orders", nil)
@@ -294,7 +294,7 @@ func credentials(t *testing.T, open func(Parts) (executors.Executor, error)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now = pl.Deadline().Add(time.Second)
+	ahead = time.Until(pl.Deadline()) + time.Second
 	if _, err := p.Executor.Prepare(t.Context(), bare); kindOf(err) != executors.KindCredential {
 		t.Errorf("expired, without a relation: got %v", err)
 	}

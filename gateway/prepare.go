@@ -60,7 +60,7 @@ func (p *Prepared) describe(r *run, pl *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	p.schema, p.params = prepared.Schema(), prepared.Params()
+	p.schema, p.params = r.session.present(prepared.Schema()), prepared.Params()
 	return prepared.Close()
 }
 

@@ -45,14 +45,16 @@ func (r *run) query(sql string, args []any) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{run: r, prepared: prepared, schema: prepared.Schema(), params: prepared.Params(), args: args}, nil
+	return &Result{run: r, prepared: prepared, schema: r.session.present(prepared.Schema()), params: prepared.Params(), args: args}, nil
 }
 
 // classify parses sql and asks whether this caller may run statements at all.
 func (r *run) classify(sql string) (*classify.Statement, error) {
 	var stmt *classify.Statement
 	err := r.stage("classify", func() (err error) {
-		stmt, err = classify.Parse(sql)
+		if stmt, err = classify.Parse(sql); err == nil {
+			stmt = stmt.In(r.session.Namespace())
+		}
 		return err
 	})
 	if err != nil {

@@ -93,11 +93,12 @@ func (r *Result) end(err error) error {
 	return r.run.finish(err)
 }
 
-// stream counts rows and bytes, enforces the row limit, and finishes the run exactly once.
+// stream gives batches the result's schema, counts rows and bytes, enforces the row limit, and finishes the run exactly once.
 type stream struct {
 	array.RecordReader
 	result *Result
 	stop   func() bool
+	batch  arrow.RecordBatch // the current one, in the result's schema; owned
 	err    error
 	done   bool
 	once   sync.Once
@@ -105,12 +106,14 @@ type stream struct {
 
 // Next advances to the next batch.
 func (s *stream) Next() bool {
+	s.drop()
 	if s.done {
 		return false
 	}
 	if s.RecordReader.Next() {
 		e := &s.result.run.event
 		b := s.RecordReader.RecordBatch()
+		s.batch = retyped(b, s.result.schema)
 		e.Rows += b.NumRows()
 		e.Bytes += util.TotalRecordSize(b)
 		if limit := s.result.run.g.cfg.Limits.ResultRows; limit > 0 && e.Rows > limit {
@@ -123,11 +126,28 @@ func (s *stream) Next() bool {
 	return false
 }
 
+// Schema is the result's schema.
+func (s *stream) Schema() *arrow.Schema { return s.result.schema }
+
+// RecordBatch returns the current batch; it is good until Next or Release.
+func (s *stream) RecordBatch() arrow.RecordBatch { return s.batch }
+
+// Record is RecordBatch under its former name.
+func (s *stream) Record() arrow.RecordBatch { return s.batch }
+
+func (s *stream) drop() {
+	if s.batch != nil {
+		s.batch.Release()
+		s.batch = nil
+	}
+}
+
 // Err returns why the stream ended early, nil if it did not.
 func (s *stream) Err() error { return s.err }
 
 // Release ends the statement. A stream that was not read to its end counts as cancelled.
 func (s *stream) Release() {
+	s.drop()
 	s.finish(ErrCancelled)
 	s.RecordReader.Release()
 }

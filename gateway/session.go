@@ -59,6 +59,7 @@ func (s *Session) Settings() map[string]string {
 	for name, def := range settings {
 		out[name] = def.initial
 	}
+	out["timestamptz"] = instantsFor(s.client)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.Copy(out, s.settings)
@@ -96,6 +97,7 @@ var settings = map[string]setting{
 	"statement_timeout":           {"0", func(v string) error { _, err := parseTimeout(v); return err }},
 	"application_name":            {"", short},
 	"purpose":                     {"", short},
+	"timestamptz":                 {asInstant, instantValue},
 	"ticket":                      {"", short},
 	"timezone":                    {"UTC", nil},
 	"client_encoding":             {"UTF8", nil},
@@ -104,6 +106,13 @@ var settings = map[string]setting{
 	"transaction_isolation":       {"snapshot", nil},
 	"autocommit":                  {"on", nil},
 	"server_version":              {"", nil},
+}
+
+func instantValue(v string) error {
+	if v != asInstant && v != asUTC {
+		return fmt.Errorf("must be %q or %q", asInstant, asUTC)
+	}
+	return nil
 }
 
 func short(v string) error {

@@ -72,7 +72,7 @@ func TestClients(t *testing.T) {
 				t.Parallel()
 				var texts []string
 				var ss []statement
-				for sql := range p.want {
+				for sql := range p.want { // one login for all
 					texts = append(texts, sql)
 					ss = append(ss, statement{SQL: sql})
 				}
@@ -168,4 +168,32 @@ func checkWords(t *testing.T, text string, hidden []string) {
 	if len(hidden) == 0 && !strings.Contains(text, "payroll") {
 		t.Errorf("the control lacks payroll: %.300s", text)
 	}
+}
+
+// The JDBC driver cannot read instants, so it gets the wall clock in UTC; others get instants; the setting decides for both.
+func TestClientsInstants(t *testing.T) {
+	s := demoServer(t)
+	const (
+		sql  = `SELECT TIMESTAMPTZ '2024-02-29 12:34:56.789012+02' AS at`
+		wall = "2024-02-29 10:34:56.789012"
+	)
+	t.Run("jdbc", func(t *testing.T) {
+		t.Parallel()
+		got := javaClient(t, s.flight, "alice", "alice", []statement{
+			{SQL: "SELECT signed_up_at FROM customers ORDER BY id LIMIT 1"}, {SQL: sql}, {SQL: "SET timestamptz = 'instant'"}, {SQL: sql},
+		})
+		if got[0].Error != "" || got[1].text() != wall {
+			t.Errorf("signed_up_at %q, literal %q, want no error and %s", got[0].text(), got[1].text(), wall)
+		}
+		if got[3].Error == "" { // if the driver learns it, the default can go
+			t.Errorf("the driver reads an instant now: %s", got[3].text())
+		}
+	})
+	t.Run("adbc", func(t *testing.T) {
+		t.Parallel()
+		got := pythonClient(t, s.flight, "alice", "alice", []statement{{SQL: sql}, {SQL: "SET timestamptz = 'utc'"}, {SQL: sql}})
+		if got[0].text() != wall+"+00:00" || got[2].text() != wall {
+			t.Errorf("instant %q, wall clock %q", got[0].text(), got[2].text())
+		}
+	})
 }

@@ -37,13 +37,11 @@ func (r *Relation) explain(b *strings.Builder) {
 		columns = append(columns, visible(c.Name))
 	}
 	line("columns", strings.Join(columns, ", "))
-	if len(r.Filters) > 0 {
-		line("filters", strings.Join(visibleAll(r.Filters), ", "))
-	} else if r.Filter != nil {
-		line("filters", "yes")
+	if r.Filter != nil {
+		line("filter", "yes")
 	}
-	if len(r.Masks) > 0 {
-		line("masks", strings.Join(visibleAll(r.Masks), ", "))
+	if masked := r.maskedColumns(); len(masked) > 0 {
+		line("masked", strings.Join(masked, ", "))
 	}
 	if n := len(r.Pushed); n > 0 {
 		line("pushed", fmt.Sprintf("%d of the statement's conditions, on %s", n, strings.Join(pushedColumns(r), ", ")))
@@ -52,7 +50,7 @@ func (r *Relation) explain(b *strings.Builder) {
 		line("barrier", "computed in full before the statement's own expressions")
 	}
 	switch {
-	case r.Filter != nil || r.masked():
+	case r.Filter != nil || len(r.maskedColumns()) > 0:
 		line("files", "not shown, a policy applies")
 	case r.Scan.Snapshot == 0:
 		line("snapshot", "none, the table is empty")
@@ -64,16 +62,15 @@ func (r *Relation) explain(b *strings.Builder) {
 	}
 }
 
-func (r *Relation) masked() bool {
-	if len(r.Masks) > 0 {
-		return true
-	}
+// maskedColumns returns the names of the columns whose raw values do not show.
+func (r *Relation) maskedColumns() []string {
+	var out []string
 	for _, c := range r.Columns {
 		if c.Mask != nil && c.Name != policy.RowMarker {
-			return true
+			out = append(out, visible(c.Name))
 		}
 	}
-	return false
+	return out
 }
 
 func pushedColumns(r *Relation) []string {
@@ -96,12 +93,4 @@ func visible(name string) string {
 		return strconv.Quote(name)
 	}
 	return name
-}
-
-func visibleAll(names []string) []string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = visible(n)
-	}
-	return out
 }

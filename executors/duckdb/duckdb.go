@@ -99,12 +99,13 @@ func New(c Config) (*Executor, error) {
 		return nil, errors.Join(err, os.RemoveAll(root))
 	}
 	x := &Executor{config: c, lock: lock, footers: newFooters(), checks: newChecks(), open: map[*Prepared]struct{}{}}
-	if x.files, err = newFiles(root, c.CopyBytes); err == nil {
+	if x.files, err = newFiles(root, c.CopyBytes, c.Log); err == nil {
 		x.engine, err = openEngine(c, root)
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(root), lock.Close())
 	}
+	c.Log.Info("engine started", "engine", "duckdb", "version", version(), "memory", x.engine.memory, "threads", x.engine.threads)
 	return x, nil
 }
 

@@ -16,7 +16,9 @@ import (
 
 // engine is one locked-down DuckDB instance with an empty catalog.
 type engine struct {
-	db bindings.Database
+	db      bindings.Database
+	memory  int64 // bytes
+	threads int
 }
 
 const (
@@ -77,7 +79,7 @@ func openEngine(c Config, root string) (*engine, error) {
 			return nil, fmt.Errorf("duckdb: setting %s is not accepted", name)
 		}
 	}
-	e := &engine{}
+	e := &engine{memory: bytes, threads: threads}
 	var message string
 	if bindings.OpenExt(":memory:", &e.db, config, &message) == bindings.StateError {
 		return nil, fmt.Errorf("duckdb: %s", message)

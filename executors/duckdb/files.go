@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,6 +31,8 @@ type files struct {
 	root  string
 	data  string
 	space int64 // bound of all copies
+	log   *slog.Logger
+	warn  sync.Once
 
 	mu     sync.Mutex
 	links  map[string]*link
@@ -47,8 +50,8 @@ type link struct {
 	err   error
 }
 
-func newFiles(root string, space int64) (*files, error) {
-	f := &files{root: root, space: space, data: filepath.Join(root, dataFolder), links: map[string]*link{}}
+func newFiles(root string, space int64, log *slog.Logger) (*files, error) {
+	f := &files{root: root, space: space, log: log, data: filepath.Join(root, dataFolder), links: map[string]*link{}}
 	return f, os.Mkdir(f.data, 0o700)
 }
 
@@ -226,6 +229,9 @@ func (f *files) place(source string, info fs.FileInfo, l *link) error {
 		}
 		return nil
 	}
+	f.warn.Do(func() {
+		f.log.Warn("data files are copied because they cannot be linked; a folder on their file system avoids it", "folder", f.root)
+	})
 	if err := f.reserve(l); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -54,7 +55,7 @@ func otherFolder(t *testing.T, dir string) string {
 func TestCopies(t *testing.T) {
 	root := t.TempDir()
 	other := otherFolder(t, root)
-	f, err := newFiles(root, 250)
+	f, err := newFiles(root, 250, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,153 @@
+package duckdb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"gatehouse/executors"
+)
+
+// Execute implements executors.Prepared. One reader at a time can be open.
+func (s *Prepared) Execute(ctx context.Context, args []any) (_ array.RecordReader, err error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	cancel := context.CancelFunc(func() {})
+	if !s.end.IsZero() {
+		// The credentials of the scans end then, so the statement does.
+		ctx, cancel = context.WithTimeout(ctx, s.end.Sub(s.x.config.Now()))
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = internal("panic in executing: %v", v)
+		}
+		if err != nil {
+			err = s.reason(ctx, err)
+			s.free()
+			cancel()
+		}
+	}()
+	stop := s.conn.interruptOn(ctx)
+	defer stop()
+	r, err := s.execute(ctx, args, cancel)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (s *Prepared) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return executors.ErrClosed
+	case s.busy:
+		return internal("the statement is running already")
+	}
+	s.busy = true
+	return nil
+}
+
+func (s *Prepared) execute(ctx context.Context, args []any, cancel func()) (*reader, error) {
+	if len(args) != len(s.args) {
+		return nil, &executors.Error{
+			Kind: executors.KindArgument,
+			Hint: fmt.Sprintf("the statement has %d parameters, %d values were given", len(s.args), len(args)),
+		}
+	}
+	if !s.loaded {
+		for _, sc := range s.scans {
+			if err := sc.loadKeys(ctx, s.conn); err != nil {
+				return nil, err
+			}
+		}
+		s.loaded = true
+	}
+	bindings.ClearBindings(s.stmt)
+	for i, a := range args[:min(len(args), int(bindings.NParams(s.stmt)))] {
+		if err := bind(s.stmt, i+1, s.args[i], a); err != nil {
+			return nil, err
+		}
+	}
+	var pending bindings.PendingResult
+	state := bindings.PendingPreparedStreaming(s.stmt, &pending)
+	defer bindings.DestroyPending(&pending)
+	if state == bindings.StateError {
+		return nil, prepareError(bindings.PendingError(pending))
+	}
+	// Starting a statement clears an interrupt that came just before.
+	if err := s.ended(ctx); err != nil {
+		return nil, err
+	}
+	var result bindings.Result
+	if bindings.ExecutePending(pending, &result) == bindings.StateError {
+		err := engineError(bindings.ResultErrorType(&result), bindings.ResultError(&result))
+		bindings.DestroyResult(&result)
+		return nil, err
+	}
+	return s.open(ctx, result, cancel)
+}
+
+func (s *Prepared) ended(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return executors.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// open makes the reader of result, which it takes over. The reader's last act is cancel.
+func (s *Prepared) open(ctx context.Context, result bindings.Result, cancel func()) (*reader, error) {
+	kinds, schema, err := s.resultTypes(&result)
+	if err != nil {
+		bindings.DestroyResult(&result)
+		return nil, err
+	}
+	columns, err := newColumns(kinds, s.x.config.Allocator)
+	if err != nil {
+		bindings.DestroyResult(&result)
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		bindings.DestroyResult(&result)
+		return nil, executors.ErrClosed
+	}
+	s.running = newReader(ctx, s.conn, result, kinds, columns, schema, s.free)
+	s.running.cancel = cancel
+	return s.running, nil
+}
+
+// resultTypes are those that were announced, but for columns whose type was open.
+func (s *Prepared) resultTypes(result *bindings.Result) ([]kind, *arrow.Schema, error) {
+	n := int(bindings.ColumnCount(result))
+	columns := make([]kind, n)
+	fields := make([]arrow.Field, n)
+	for i := range n {
+		t := bindings.ColumnLogicalType(result, bindings.IdxT(i))
+		k, err := describe(t)
+		bindings.DestroyLogicalType(&t)
+		if err != nil {
+			return nil, nil, err
+		}
+		columns[i] = k
+		fields[i] = arrow.Field{Name: bindings.ColumnName(result, bindings.IdxT(i)), Type: k.arrow, Nullable: true}
+		if i < len(s.columns) && s.columns[i].id != bindings.TypeInvalid && !arrow.TypeEqual(s.columns[i].arrow, k.arrow) {
+			return nil, nil, &executors.Error{
+				Kind: executors.KindArgument,
+				Hint: "the parameter values change the type of a result column; cast the parameters",
+			}
+		}
+	}
+	if len(s.columns) > 0 && len(s.columns) != n {
+		return nil, nil, internal("%d columns instead of %d", n, len(s.columns))
+	}
+	return columns, arrow.NewSchema(fields, nil), nil
+}

@@ -273,3 +273,20 @@ func TestRefuseToStart(t *testing.T) {
 		}
 	}
 }
+
+// Drivers send long statements and long headers; what is too long is refused before it is read.
+func TestSizes(t *testing.T) {
+	r := newRig(t)
+	c := r.login("alice")
+	wide := c.with("x-property", strings.Repeat("x", 100<<10))
+	if got, err := wide.query("SELECT 'one'"); err != nil || len(got) != 2 {
+		t.Errorf("a header of 100 KiB: %v, %v", got, err)
+	}
+	// The transport takes it; it is the gateway that says how long a statement may be.
+	_, err := c.Execute(c.ctx, "SELECT 'one' -- "+strings.Repeat("x", 5<<20))
+	if status.Code(err) == codes.ResourceExhausted {
+		t.Errorf("a statement of 5 MiB does not get through: %v", err)
+	}
+	_, err = c.Execute(c.ctx, strings.Repeat("x", 65<<20))
+	wantCode(t, err, codes.ResourceExhausted)
+}

@@ -27,7 +27,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	defer s.recover(info.FullMethod, &err)
 	c, out, err := s.signIn(ctx, false)
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, s.status(info.FullMethod, err)
 	}
 	defer c.done()
 	if err := out.send(func(h md) error { return grpc.SetHeader(ctx, h) }, func(h md) { _ = grpc.SetTrailer(ctx, h) }); err != nil {
@@ -35,7 +35,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 	}
 	resp, err = next(context.WithValue(ctx, loginKey{}, c.login), req)
 	if err != nil {
-		return nil, toStatus(err)
+		return nil, s.status(info.FullMethod, err)
 	}
 	return resp, nil
 }
@@ -52,7 +52,19 @@ func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerIn
 		return toStatus(err)
 	}
 	ctx := context.WithValue(ss.Context(), loginKey{}, c.login)
-	return toStatus(next(srv, &identified{ServerStream: ss, ctx: ctx}))
+	return s.status(info.FullMethod, next(srv, &identified{ServerStream: ss, ctx: ctx}))
+}
+
+// status is toStatus, and tells the operator of errors that are in no table. Their text may hold data, so only the type
+// is kept.
+func (s *Server) status(method string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, text := describe(err); text == textUnknown && err != errPanic {
+		s.cfg.Log.Error("a call failed with an unknown error", slog.String("method", method), slog.String("kind", kindOf(err)))
+	}
+	return toStatus(err)
 }
 
 // identified is a stream whose context knows the login.

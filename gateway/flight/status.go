@@ -24,6 +24,9 @@ type callError struct {
 
 func (e *callError) Error() string { return e.text }
 
+// textUnknown is all that a client learns of a fault that has no query id.
+const textUnknown = "internal error"
+
 // The refusals that say nothing about a particular call.
 var (
 	// errHandle is the one answer to a handle or ticket that is forged, expired, closed, or of another user or session.
@@ -31,7 +34,7 @@ var (
 	errCommand = &callError{codes.InvalidArgument, "the command cannot be read"}
 	errSession = &callError{codes.Unauthenticated, "no such session, or it has expired: sign in again"}
 	errSignIn  = &callError{codes.Unauthenticated, "sign in first: no user and password or bearer token came with the call"}
-	errPanic   = &callError{codes.Internal, "internal error"}
+	errPanic   = &callError{codes.Internal, textUnknown}
 )
 
 // toStatus turns err into a fresh status with a text of ours. It never passes on a status that something below made, since
@@ -83,7 +86,7 @@ func describe(err error) (codes.Code, string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return codes.DeadlineExceeded, "the call took longer than it may"
 	}
-	return codes.Internal, "internal error"
+	return codes.Internal, textUnknown
 }
 
 // sentinels are matched by identity: a wrapping error might have another text.

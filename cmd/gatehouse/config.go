@@ -36,8 +36,8 @@ type TLSConfig struct {
 type AuthConfig struct {
 	UsersFile string        `yaml:"users_file"` // users with argon2id hashes; see "gatehouse user add"
 	OIDC      []OIDCConfig  `yaml:"oidc"`       // token issuers
-	Idle      time.Duration `yaml:"idle"`       // a session ends after this time without use; default 30m
-	Absolute  time.Duration `yaml:"absolute"`   // a session ends after this time; default 12h
+	Idle      time.Duration `yaml:"idle"`       // a session ends after this time without use; default 8h, since most drivers cannot sign in again
+	Absolute  time.Duration `yaml:"absolute"`   // a session ends after this time; default 24h
 	TaskKey   string        `yaml:"task_key"`   // PEM file of an Ed25519 key for task credentials; default: a new one at each start
 }
 
@@ -89,7 +89,7 @@ type BundleConfig struct {
 type ExecutorConfig struct {
 	Type    string `yaml:"type"`    // duckdb
 	Memory  string `yaml:"memory"`  // such as 4GiB; default 60 % of what the process may use
-	Dir     string `yaml:"dir"`     // folder for spill files and links; default the system's temporary folder
+	Dir     string `yaml:"dir"`     // folder for spill files and links, best on the file system of the data; default run beside the configuration
 	Spill   string `yaml:"spill"`   // largest size of the spill files; default twice the memory
 	Threads int    `yaml:"threads"` // default the number of processors
 }

@@ -89,7 +89,7 @@ func TestLoadConfig(t *testing.T) {
 			t.Errorf("%q, wanted %q", got, want)
 		}
 	}
-	if cfg.Auth.Idle != 20*time.Minute || cfg.Auth.Absolute != 12*time.Hour || cfg.Limits.ResultRows != 1_000_000 || !cfg.Audit.Sync || cfg.Executor.Threads != 2 {
+	if cfg.Auth.Idle != 20*time.Minute || cfg.Auth.Absolute != 24*time.Hour || cfg.Limits.ResultRows != 1_000_000 || !cfg.Audit.Sync || cfg.Executor.Threads != 2 {
 		t.Errorf("%+v", cfg)
 	}
 	if cfg.example {
@@ -141,11 +141,12 @@ func TestRefusals(t *testing.T) {
 		{"no such certificate", change{"auth:\n": "tls: {cert: no.crt, key: tls.key}\nauth:\n"}, "tls.cert", "no such file", ""},
 		{"no users file", change{"users.yaml": "nobody.yaml"}, "auth.users_file", "no such file", ":5:"},
 		{"example users", change{"users.yaml": "examples.yaml"}, "auth.users_file", "everybody knows", ":5:"},
-		{"idle over absolute", change{"idle: 20m": "idle: 20h"}, "auth.idle", "not longer than auth.absolute", ""},
+		{"idle over absolute", change{"idle: 20m": "idle: 30h"}, "auth.idle", "not longer than auth.absolute", ""},
 		{"issuer over http", change{"issuer: https:": "issuer: http:"}, "auth.oidc[0].issuer", "use https", ":8:"},
 		{"no audience", change{"      audience: [gatehouse]\n": ""}, "auth.oidc[0].audience", "other services", ""},
 		{"shared-secret tokens", change{"claims: [department]": "algorithms: [HS256]"}, "auth.oidc[0].algorithms", "not accepted", ""},
 		{"unsigned tokens", change{"claims: [department]": "algorithms: [none]"}, "auth.oidc[0].algorithms", "not accepted", ""},
+		{"passwords decided twice", change{"claims: [department]": "password_client: gatehouse"}, "auth.oidc[0].password_client", "never asked, because auth.users_file", ""},
 		{"no catalog type", change{"    type: rest\n": ""}, "catalogs.far.type", "write sql or rest", ""},
 		{"unknown catalog type", change{"type: rest": "type: hive"}, "catalogs.far.type", "there are sql and rest", ""},
 		{"catalog over http", change{"uri: https:": "uri: http:"}, "catalogs.far.uri", "use https", ""},

@@ -59,11 +59,12 @@ func (c *Config) setDefaults(dir string) {
 	text(&c.Listen.HTTP, "127.0.0.1:31338")
 	text(&c.Executor.Type, "duckdb")
 	text(&c.Audit.File, filepath.Join(dir, "audit.jsonl"))
+	text(&c.Executor.Dir, filepath.Join(dir, "run"))
 	if c.Auth.Idle == 0 {
-		c.Auth.Idle = 30 * time.Minute
+		c.Auth.Idle = 8 * time.Hour // most drivers cannot sign in again by themselves
 	}
 	if c.Auth.Absolute == 0 {
-		c.Auth.Absolute = 12 * time.Hour
+		c.Auth.Absolute = 24 * time.Hour
 	}
 	for i := range c.Auth.OIDC {
 		text(&c.Auth.OIDC[i].User, "preferred_username")
@@ -192,6 +193,10 @@ func (c Config) checkAuth(k *checker) {
 	if c.Auth.Idle < 0 || c.Auth.Absolute < 0 || c.Auth.Absolute > 0 && c.Auth.Idle > c.Auth.Absolute {
 		k.add("auth.idle", "must be positive and not longer than auth.absolute", "for example idle: 30m and absolute: 12h")
 	}
+	passwords := "" // who decides about passwords: the first in the chain, alone
+	if c.Auth.UsersFile != "" {
+		passwords = "auth.users_file"
+	}
 	issuers := map[string]bool{}
 	for i, o := range c.Auth.OIDC {
 		key := fmt.Sprintf("auth.oidc[%d]", i)
@@ -207,6 +212,12 @@ func (c Config) checkAuth(k *checker) {
 			if !slices.Contains(signatures, a) {
 				k.add(key+".algorithms", "holds one that is not accepted", "there are "+strings.Join(signatures, ", "))
 			}
+		}
+		if o.PasswordClient != "" {
+			if passwords != "" {
+				k.add(key+".password_client", "is never asked, because "+passwords+" decides about passwords", "leave one of the two out")
+			}
+			passwords = key + ".password_client"
 		}
 		if o.PasswordSecret != "" && o.PasswordClient == "" {
 			k.add(key+".password_secret", "needs password_client", "name the client whose secret it is")

@@ -224,8 +224,12 @@ func TestDescribingRunsNothing(t *testing.T) {
 	if _, err := c.GetExecuteSchema(c.ctx, "SET purpose = 'audit'"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Prepare(c.ctx, "SET purpose = 'audit'"); err != nil {
+	p, err := c.Prepare(c.ctx, "SET purpose = 'audit'")
+	if err != nil {
 		t.Fatal(err)
+	}
+	if _, err := p.GetSchema(c.ctx); err != nil {
+		t.Error(err)
 	}
 	if got := c.option("purpose"); got != "" {
 		t.Errorf("purpose is %q", got)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/grpc/codes"
@@ -94,7 +95,8 @@ func TestCancel(t *testing.T) {
 
 // A statement that was cancelled before it was read does not run.
 func TestCancelBeforeReading(t *testing.T) {
-	c := newRig(t).login("admin")
+	r := newRig(t)
+	c := r.login("admin")
 	info, err := c.Execute(c.ctx, "SELECT 'one'")
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +105,37 @@ func TestCancelBeforeReading(t *testing.T) {
 	if err != nil || got.Status != flight.CancelStatusCancelled {
 		t.Errorf("%v, %v", got, err)
 	}
+	before := r.journal.count("select")
 	_, err = c.read(info.Endpoint[0].Ticket)
 	wantCode(t, err, codes.Canceled)
+	if n := r.journal.count("select") - before; n != 0 {
+		t.Errorf("it went through the gateway %d times more", n)
+	}
+}
+
+// A reader that stops without an error because its context ended has not given all rows.
+func TestProducerNeverEndsEarly(t *testing.T) {
+	r := newRig(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := &producer{out: make(chan arrow.RecordBatch)}
+	p.run(ctx, r.server, &fakeReader{p: &fakePrepared{engine: r.engine}, ctx: ctx})
+	if p.err == nil {
+		t.Error("the stream counts as whole")
+	}
+}
+
+// A session that has ended takes no more handles: nobody would ever close them.
+func TestHandlesOfEndedSession(t *testing.T) {
+	r := newRig(t)
+	hs := newHandles(r.server.cfg)
+	if _, err := hs.add(&prepared{}); err != nil {
+		t.Fatal(err)
+	}
+	hs.closeAll()
+	if _, err := hs.add(&prepared{}); err == nil {
+		t.Error("a handle was added")
+	}
 }
 
 // A finished statement, and metadata, is nothing to cancel.

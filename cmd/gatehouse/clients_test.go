@@ -145,7 +145,7 @@ func runClient(t *testing.T, in []byte, env []string, name string, args ...strin
 		text = text[i:]
 	}
 	if err := json.Unmarshal([]byte(text), &answers); err != nil {
-		t.Fatalf("%s printed %q: %v\n%s", name, out.String(), err, errs.String())
+		t.Fatalf("%s printed %.300q: %v\n%.1000s", name, out.String(), err, errs.String())
 	}
 	return answers
 }

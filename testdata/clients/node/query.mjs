@@ -59,5 +59,5 @@ async function lance() {
   return out;
 }
 
-console.log(JSON.stringify(await (job.client === "lance" ? lance() : gizmo())));
-process.exit(0);
+const answers = JSON.stringify(await (job.client === "lance" ? lance() : gizmo()));
+process.stdout.write(answers, () => process.exit(0));

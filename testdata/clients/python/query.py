@@ -1,10 +1,12 @@
 """ADBC client of the end-to-end tests: see ../README.md."""
 
 import datetime
+import decimal
 import json
 import sys
 
 import adbc_driver_flightsql.dbapi as flightsql
+import pyarrow
 
 
 def text(value):
@@ -14,9 +16,20 @@ def text(value):
         return "true" if value else "false"
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
     if isinstance(value, datetime.datetime):
         return value.isoformat(sep=" ")
     return str(value)
+
+
+def values(column):
+    """The values of one column; dates and times outside of Python's years are numbers since 1970."""
+    try:
+        return [text(v) for v in column.to_pylist()]
+    except (OverflowError, ValueError):
+        width = pyarrow.int32() if pyarrow.types.is_date32(column.type) else pyarrow.int64()
+        return [text(v) for v in column.cast(width).to_pylist()]
 
 
 def run(connection, statement):
@@ -26,9 +39,7 @@ def run(connection, statement):
         return {
             "columns": table.column_names,
             "types": [str(t) for t in table.schema.types],
-            "rows": [[text(v) for v in row.values()] for row in table.to_pylist()]
-            if len(set(table.column_names)) == len(table.column_names)
-            else [[text(c[i].as_py()) for c in table.columns] for i in range(table.num_rows)],
+            "rows": [list(row) for row in zip(*[values(c) for c in table.columns])],
         }
 
 

@@ -1,9 +1,11 @@
 package classify
 
 import (
+	"reflect"
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -14,7 +16,6 @@ type allow struct {
 	travel    map[*pgquery.RangeVar]Travel
 	pos       int // of the nearest node around that has one
 	depth     int
-	exprOnly  bool // one bare scalar expression, for policy
 	// placed holds the stars and markers that the node above has found to be in their place. They are refused elsewhere.
 	placed map[any]bool
 }
@@ -27,112 +28,125 @@ func newAllow() *allow {
 func (a *allow) names() []string { return sorted(a.functions) }
 
 // check walks a whole SELECT.
-func (a *allow) check(sel *pgquery.SelectStmt) error { return a.message(sel.ProtoReflect()) }
+func (a *allow) check(sel *pgquery.SelectStmt) error { return a.message(sel) }
 
 func (a *allow) refuse(construct string) error {
 	return &UnsupportedError{Construct: construct, Pos: a.pos}
 }
 
-func (a *allow) message(m protoreflect.Message) error {
+func (a *allow) message(m proto.Message) error {
 	if a.depth++; a.depth > maxDepth {
 		return a.refuse("nesting that deep")
 	}
 	defer func() { a.depth-- }()
-	if len(m.GetUnknown()) > 0 {
+	l, v := layoutOf(m), reflect.ValueOf(m).Elem()
+	if l.unknown < 0 || v.Field(l.unknown).Len() > 0 {
 		return a.refuse("an unknown construct")
 	}
-	name := m.Descriptor().Name()
-	if name == "Node" {
-		f := m.WhichOneof(m.Descriptor().Oneofs().Get(0))
-		if f == nil {
-			return nil // an empty place in a list, such as a slice's missing bound
+	if n, ok := m.(*pgquery.Node); ok {
+		if c := content(n); c != nil {
+			return a.message(c)
 		}
-		return a.message(m.Get(f).Message())
+		return nil // an empty place in a list, such as a slice's missing bound
 	}
 	defer func(pos int) { a.pos = pos }(a.pos)
 	if pos := positionOf(m); pos >= 0 {
 		a.pos = pos
 	}
-	fields, ok := allowedFields()[name]
-	if !ok || a.exprOnly && !exprMessages[name] {
-		return a.refuse(constructName(string(name)))
+	if !l.allowed {
+		return a.refuse(constructName(string(l.name)))
 	}
 	if err := a.inspect(m); err != nil {
 		return err
 	}
-	descriptors := m.Descriptor().Fields()
-	for i := range descriptors.Len() {
-		f := descriptors.Get(i)
-		if !m.Has(f) {
+	for i := range l.fields {
+		f := &l.fields[i]
+		if v.Field(f.index).IsZero() || f.kind == fieldNodes && len(f.nodes(v)) == 0 {
 			continue
 		}
-		if !fields[f.Name()] {
-			a.pos = max(a.pos, firstPosition(m, f))
-			return a.refuse(fieldName(string(name), string(f.Name())))
-		}
-		if err := a.field(m, f); err != nil {
+		if err := a.field(m, v, f, l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *allow) field(m protoreflect.Message, f protoreflect.FieldDescriptor) error {
-	switch {
-	case f.Kind() == protoreflect.EnumKind:
-		v := f.Enum().Values().ByNumber(m.Get(f).Enum())
-		if v == nil || !allowedValues()[v.Name()] {
-			return a.refuse(enumName(f, v))
+// field checks a field that is set.
+func (a *allow) field(m proto.Message, v reflect.Value, f *layoutField, l *layout) error {
+	if f.kind == fieldUnion {
+		return a.constant(m.(*pgquery.A_Const))
+	}
+	if !f.allowed || f.kind == fieldOther {
+		a.pos = max(a.pos, firstPosition(v, f))
+		return a.refuse(fieldName(string(l.name), string(f.name)))
+	}
+	switch f.kind {
+	case fieldEnum:
+		if k := v.Field(f.index).Int(); !f.values[k] {
+			return a.refuse(enumName(f.enum, f.enum.Enum().Values().ByNumber(protoreflect.EnumNumber(k))))
 		}
-	case f.Kind() != protoreflect.MessageKind:
-	case f.IsList():
-		list := m.Get(f).List()
-		for j := range list.Len() {
-			if err := a.message(list.Get(j).Message()); err != nil {
+	case fieldNodes:
+		for _, n := range f.nodes(v) {
+			if n == nil {
+				return a.refuse("an unknown construct")
+			}
+			if err := a.message(n); err != nil {
 				return err
 			}
 		}
-	default:
-		return a.message(m.Get(f).Message())
+	case fieldMessage:
+		return a.message(f.message(v))
 	}
 	return nil
 }
 
-func positionOf(m protoreflect.Message) int {
-	f := m.Descriptor().Fields().ByName("location")
-	if f == nil || f.Kind() != protoreflect.Int32Kind {
+func (a *allow) constant(c *pgquery.A_Const) error {
+	switch c.Val.(type) {
+	case *pgquery.A_Const_Ival, *pgquery.A_Const_Fval, *pgquery.A_Const_Boolval, *pgquery.A_Const_Sval:
+		return children(c, a.message)
+	}
+	return a.refuse(fieldName("A_Const", "bsval"))
+}
+
+// positionOf returns where m stands in the text, -1 if that is not known.
+func positionOf(m proto.Message) int {
+	at, ok := locationOf(m)
+	switch {
+	case ok && at != nil && *at > 0:
+		return int(*at)
+	case ok:
 		return -1
 	}
-	if p := int(m.Get(f).Int()); p > 0 {
-		return p
+	r := m.ProtoReflect()
+	if f := r.Descriptor().Fields().ByName("location"); f != nil && f.Kind() == protoreflect.Int32Kind && r.Get(f).Int() > 0 {
+		return int(r.Get(f).Int())
 	}
 	return -1
 }
 
-// firstPosition returns the smallest position inside field f of m, -1 if there is none.
-func firstPosition(m protoreflect.Message, f protoreflect.FieldDescriptor) int {
+// firstPosition returns the smallest position inside field f of the message v, -1 if there is none.
+func firstPosition(v reflect.Value, f *layoutField) int {
 	first := -1
-	note := func(m protoreflect.Message) error {
+	note := func(m proto.Message) bool {
 		if p := positionOf(m); p >= 0 && (first < 0 || p < first) {
 			first = p
 		}
-		return nil
+		return true
 	}
-	switch {
-	case f.Kind() != protoreflect.MessageKind:
-	case f.IsList():
-		for i := range m.Get(f).List().Len() {
-			_ = visit(m.Get(f).List().Get(i).Message(), 0, note) // note never fails; a tree too deep has no position
+	switch f.kind {
+	case fieldNodes:
+		for _, n := range f.nodes(v) {
+			descend(n, note)
 		}
-	default:
-		_ = visit(m.Get(f).Message(), 0, note)
+	case fieldMessage:
+		descend(f.message(v), note)
 	}
 	return first
 }
 
 // inspect checks what a list of fields can't say.
-func (a *allow) inspect(m protoreflect.Message) error {
-	switch n := m.Interface().(type) {
+func (a *allow) inspect(m proto.Message) error {
+	switch n := m.(type) {
 	case *pgquery.SelectStmt:
 		return a.selectStmt(n)
 	case *pgquery.FuncCall:
@@ -244,7 +258,7 @@ func (a *allow) marker(n *pgquery.FuncCall, name string) error {
 	case MarkerTry, MarkerList, MarkerStruct, MarkerMap, MarkerLambda, MarkerInterval:
 		inner = map[string]string{MarkerStruct: MarkerField, MarkerMap: MarkerEntry}[name]
 	case MarkerAll, MarkerStar, MarkerExclude, MarkerReplace, MarkerRename, MarkerAs, MarkerField, MarkerEntry:
-		if !a.placed[n] || a.exprOnly && name != MarkerField && name != MarkerEntry {
+		if !a.placed[n] {
 			return a.refuse("syntax of a list of targets in another place")
 		}
 		inner = map[string]string{MarkerReplace: MarkerAs, MarkerRename: MarkerAs}[name]
@@ -290,9 +304,6 @@ func (a *allow) call(n *pgquery.FuncCall) error {
 			return a.refuse("an operator called as a function")
 		}
 		return &NameError{Kind: "function", Name: name, Why: "does not exist", Pos: a.pos}
-	}
-	if a.exprOnly && (f.kind != "scalar" || isShim(name) || f.class == ClassDictionary) {
-		return a.refuse("function " + name + " in a policy expression")
 	}
 	if f.kind != "aggregate" && f.kind != "window" {
 		switch {

@@ -78,14 +78,6 @@ var allowed = map[protoreflect.Name]string{
 	"ParamRef":         "number location",
 }
 
-// exprMessages are those that a policy's expression may hold.
-var exprMessages = map[protoreflect.Name]bool{
-	"ColumnRef": true, "A_Const": true, "Integer": true, "Float": true, "Boolean": true, "String": true, "List": true, "A_Expr": true,
-	"BoolExpr": true, "FuncCall": true, "NamedArgExpr": true, "TypeCast": true, "TypeName": true, "CaseExpr": true, "CaseWhen": true,
-	"NullTest": true, "BooleanTest": true, "CoalesceExpr": true, "MinMaxExpr": true, "A_Indirection": true, "A_Indices": true,
-	"A_ArrayExpr": true, "RowExpr": true, "CollateClause": true, "SQLValueFunction": true,
-}
-
 const allowedEnums = `JOIN_INNER JOIN_LEFT JOIN_FULL JOIN_RIGHT
  AEXPR_OP AEXPR_OP_ANY AEXPR_OP_ALL AEXPR_DISTINCT AEXPR_NOT_DISTINCT AEXPR_NULLIF AEXPR_IN AEXPR_LIKE AEXPR_ILIKE AEXPR_SIMILAR
  AEXPR_BETWEEN AEXPR_NOT_BETWEEN
@@ -155,12 +147,11 @@ func enumName(f protoreflect.FieldDescriptor, v protoreflect.EnumValueDescriptor
 
 // statementName names a statement that is no SELECT.
 func statementName(n *pgquery.Node) string {
-	m := n.ProtoReflect()
-	f := m.WhichOneof(m.Descriptor().Oneofs().Get(0))
-	if f == nil {
+	c := content(n)
+	if c == nil {
 		return "an empty statement"
 	}
-	return constructName(string(f.Message().Name()))
+	return constructName(string(c.ProtoReflect().Descriptor().Name()))
 }
 
 // constant returns a constant's text, and whether it is a string.

@@ -33,11 +33,6 @@ func TestAllowListNamesExist(t *testing.T) {
 			t.Errorf("no enum value %s", v)
 		}
 	}
-	for m := range exprMessages {
-		if _, ok := allowed[m]; !ok {
-			t.Errorf("%s is allowed in expressions only", m)
-		}
-	}
 }
 
 // TestUnknownIsRefused sets each field that is not listed, one by one, and wants a refusal.
@@ -56,7 +51,7 @@ func TestUnknownIsRefused(t *testing.T) {
 			}
 			m := newMessage(t, message)
 			setField(m, f)
-			if err := newAllow().message(m); err == nil {
+			if err := newAllow().message(m.Interface()); err == nil {
 				t.Errorf("%s.%s passes", message, f.Name())
 			}
 			refused++

@@ -48,3 +48,25 @@ func BenchmarkBind(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkParse parses the 22 queries of TPC-H once per iteration.
+func BenchmarkParse(b *testing.B) {
+	data, err := os.ReadFile("testdata/bind/tpch.dd")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var texts []string
+	for block := range strings.SplitSeq(string(data), "\n\n") {
+		if _, text, ok := strings.Cut(block, "columns\n"); ok {
+			text, _, _ = strings.Cut(text, "\n----")
+			texts = append(texts, text)
+		}
+	}
+	for b.Loop() {
+		for _, t := range texts {
+			if _, err := Parse(t); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,62 +1,25 @@
 package classify
 
 import (
-	"sync"
+	"reflect"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // descend calls f for m and every message below it, in the order of declaration, until f says not to go deeper.
 func descend(m proto.Message, f func(proto.Message) bool) {
-	if m == nil || !m.ProtoReflect().IsValid() {
+	if m == nil || reflect.ValueOf(m).IsNil() {
 		return
 	}
-	descendMessage(m.ProtoReflect(), f)
-}
-
-func descendMessage(m protoreflect.Message, f func(proto.Message) bool) {
-	if !f(m.Interface()) {
-		return
-	}
-	if _, ok := m.Interface().(*pgquery.Node); ok {
-		if d := m.WhichOneof(m.Descriptor().Oneofs().Get(0)); d != nil {
-			descendMessage(m.Get(d).Message(), f)
+	var walk func(proto.Message) error
+	walk = func(m proto.Message) error {
+		if f(m) {
+			return children(m, walk)
 		}
-		return
+		return nil
 	}
-	for _, d := range inner(m.Descriptor()) {
-		if !m.Has(d) {
-			continue
-		}
-		if !d.IsList() {
-			descendMessage(m.Get(d).Message(), f)
-			continue
-		}
-		list := m.Get(d).List()
-		for j := range list.Len() {
-			descendMessage(list.Get(j).Message(), f)
-		}
-	}
-}
-
-// innerFields caches what inner returns, by message descriptor: there are a few hundred of them.
-var innerFields sync.Map
-
-// inner returns the fields of a message type that hold messages, in the order of declaration.
-func inner(m protoreflect.MessageDescriptor) []protoreflect.FieldDescriptor {
-	if found, ok := innerFields.Load(m); ok {
-		return found.([]protoreflect.FieldDescriptor)
-	}
-	var out []protoreflect.FieldDescriptor
-	for i, fields := 0, m.Fields(); i < fields.Len(); i++ {
-		if f := fields.Get(i); f.Kind() == protoreflect.MessageKind {
-			out = append(out, f)
-		}
-	}
-	innerFields.Store(m, out)
-	return out
+	_ = walk(m) // walk never fails
 }
 
 // all lists the messages of one type below m, in the order of descend: of two equal trees the lists correspond.

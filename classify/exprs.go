@@ -67,9 +67,8 @@ func (b *binder) expr(n *pgquery.Node, s *scope) (need, error) {
 }
 
 func nodeName(n *pgquery.Node) string {
-	m := n.ProtoReflect()
-	if f := m.WhichOneof(m.Descriptor().Oneofs().Get(0)); f != nil {
-		return string(f.Message().Name())
+	if c := content(n); c != nil {
+		return string(c.ProtoReflect().Descriptor().Name())
 	}
 	return "empty expression"
 }

@@ -4,20 +4,21 @@ import (
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // normalize gives a fresh tree its canonical names and the positions of the user's text. The names of functions and types
 // become lower case without schema, an operator that the pre-pass had to spell otherwise gets its own name back.
 func normalize(sel *pgquery.SelectStmt, r *rewritten) error {
-	return visit(sel.ProtoReflect(), 0, func(m protoreflect.Message) error {
-		if e, ok := m.Interface().(*pgquery.A_Expr); ok && r.idiv[int(e.Location)] && len(e.Name) == 1 {
+	return visit(sel, func(m proto.Message) error {
+		if e, ok := m.(*pgquery.A_Expr); ok && r.idiv[int(e.Location)] && len(e.Name) == 1 {
 			if s := e.Name[0].GetString_(); s != nil && s.Sval == "/" {
 				s.Sval = "//"
 			}
 		}
 		relocate(m, r)
-		switch n := m.Interface().(type) {
+		switch n := m.(type) {
 		case *pgquery.SelectStmt:
 			if n.LimitCount.GetAConst().GetIsnull() { // LIMIT ALL
 				n.LimitCount = nil
@@ -33,7 +34,18 @@ func normalize(sel *pgquery.SelectStmt, r *rewritten) error {
 }
 
 // relocate maps the positions of one message to the user's text.
-func relocate(m protoreflect.Message, r *rewritten) {
+func relocate(m proto.Message, r *rewritten) {
+	if at, ok := locationOf(m); ok {
+		if at != nil && *at >= 0 {
+			*at = int32(r.original(int(*at)))
+		}
+		return
+	}
+	relocateAny(m.ProtoReflect(), r)
+}
+
+// relocateAny does the same for a message of any type, with any number of positions.
+func relocateAny(m protoreflect.Message, r *rewritten) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
@@ -95,36 +107,22 @@ func canonicalTypeName(n *pgquery.TypeName) error {
 	return nil
 }
 
-// visit calls f for m and for every message below it, parents first.
-func visit(m protoreflect.Message, depth int, f func(protoreflect.Message) error) error {
-	if depth > maxDepth {
-		return &UnsupportedError{Construct: "nesting that deep", Pos: -1}
-	}
-	if n, ok := m.Interface().(*pgquery.Node); ok {
-		field := n.ProtoReflect().WhichOneof(m.Descriptor().Oneofs().Get(0))
-		if field == nil {
-			return nil
+// visit calls f for m and for every message below it but Nodes, parents first.
+func visit(m proto.Message, f func(proto.Message) error) error {
+	depth := 0
+	var walk func(proto.Message) error
+	walk = func(m proto.Message) error {
+		if depth++; depth > maxDepth {
+			return &UnsupportedError{Construct: "nesting that deep", Pos: -1}
 		}
-		return visit(m.Get(field).Message(), depth+1, f)
-	}
-	if err := f(m); err != nil {
+		if _, ok := m.(*pgquery.Node); !ok {
+			if err := f(m); err != nil {
+				return err
+			}
+		}
+		err := children(m, walk)
+		depth--
 		return err
 	}
-	var err error
-	fields := m.Descriptor().Fields()
-	for i := 0; i < fields.Len() && err == nil; i++ {
-		field := fields.Get(i)
-		if field.Kind() != protoreflect.MessageKind || !m.Has(field) {
-			continue
-		}
-		if !field.IsList() {
-			err = visit(m.Get(field).Message(), depth+1, f)
-			continue
-		}
-		list := m.Get(field).List()
-		for j := 0; j < list.Len() && err == nil; j++ {
-			err = visit(list.Get(j).Message(), depth+1, f)
-		}
-	}
-	return err
+	return walk(m)
 }

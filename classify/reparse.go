@@ -1,9 +1,11 @@
 package classify
 
 import (
+	"reflect"
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
@@ -33,7 +35,7 @@ func printedIdentifier(t token) error {
 // EqualTrees reports whether two trees mean the same: it ignores positions, and the grouping of AND and OR, which the
 // parser flattens on the left.
 func EqualTrees(a, b *pgquery.SelectStmt) bool {
-	return equal(a.ProtoReflect(), b.ProtoReflect(), 0)
+	return equal(a, b, 0)
 }
 
 // ignored are fields that hold no meaning in a tree after Parse.
@@ -42,57 +44,76 @@ var ignored = map[protoreflect.Name]bool{
 	"limit_option": true,
 }
 
-func equal(a, b protoreflect.Message, depth int) bool {
-	if depth > maxDepth || a.IsValid() != b.IsValid() || a.Descriptor() != b.Descriptor() {
+func equal(a, b proto.Message, depth int) bool {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	if depth > maxDepth || x.Type() != y.Type() || x.IsNil() || y.IsNil() {
 		return false
 	}
-	if x, ok := a.Interface().(*pgquery.BoolExpr); ok {
-		y := b.Interface().(*pgquery.BoolExpr)
-		p, q := flat(x, nil), flat(y, nil)
-		if x.Boolop != y.Boolop || len(p) != len(q) {
-			return false
+	switch p := a.(type) {
+	case *pgquery.BoolExpr:
+		q := b.(*pgquery.BoolExpr)
+		return p.Boolop == q.Boolop && equalNodes(flat(p, nil), flat(q, nil), depth)
+	case *pgquery.Node:
+		c, d := content(p), content(b.(*pgquery.Node))
+		if c == nil || d == nil {
+			return c == d
 		}
-		for i := range p {
-			if !equal(p[i].ProtoReflect(), q[i].ProtoReflect(), depth+1) {
-				return false
-			}
-		}
-		return true
+		return equal(c, d, depth+1)
+	case *pgquery.A_Const:
+		q := b.(*pgquery.A_Const)
+		return p.Isnull == q.Isnull && (p.Val == nil) == (q.Val == nil) && (p.Val == nil || equalConstants(p, q))
 	}
-	if a.Descriptor().Name() == "Node" {
-		f, g := a.WhichOneof(a.Descriptor().Oneofs().Get(0)), b.WhichOneof(b.Descriptor().Oneofs().Get(0))
-		return f == g && (f == nil || equal(a.Get(f).Message(), b.Get(f).Message(), depth+1))
-	}
-	fields := a.Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		if ignored[f.Name()] {
-			continue
-		}
-		if a.Has(f) != b.Has(f) || a.Has(f) && !equalField(a.Get(f), b.Get(f), f, depth) {
+	for _, f := range layoutOf(a).fields {
+		if !f.ignored && !equalField(x.Elem(), y.Elem(), &f, depth) {
 			return false
 		}
 	}
 	return true
 }
 
-func equalField(a, b protoreflect.Value, f protoreflect.FieldDescriptor, depth int) bool {
-	switch {
-	case f.IsList():
-		x, y := a.List(), b.List()
-		if x.Len() != y.Len() || f.Kind() != protoreflect.MessageKind {
+func equalConstants(a, b *pgquery.A_Const) bool {
+	switch v := a.Val.(type) {
+	case *pgquery.A_Const_Ival:
+		w, ok := b.Val.(*pgquery.A_Const_Ival)
+		return ok && v.Ival.GetIval() == w.Ival.GetIval()
+	case *pgquery.A_Const_Fval:
+		w, ok := b.Val.(*pgquery.A_Const_Fval)
+		return ok && v.Fval.GetFval() == w.Fval.GetFval()
+	case *pgquery.A_Const_Boolval:
+		w, ok := b.Val.(*pgquery.A_Const_Boolval)
+		return ok && v.Boolval.GetBoolval() == w.Boolval.GetBoolval()
+	case *pgquery.A_Const_Sval:
+		w, ok := b.Val.(*pgquery.A_Const_Sval)
+		return ok && v.Sval.GetSval() == w.Sval.GetSval()
+	}
+	return false
+}
+
+func equalField(a, b reflect.Value, f *layoutField, depth int) bool {
+	switch f.kind {
+	case fieldNodes:
+		return equalNodes(f.nodes(a), f.nodes(b), depth)
+	case fieldMessage:
+		if a.Field(f.index).IsNil() || b.Field(f.index).IsNil() {
+			return a.Field(f.index).IsNil() && b.Field(f.index).IsNil()
+		}
+		return equal(f.message(a), f.message(b), depth+1)
+	case fieldScalar, fieldEnum:
+		return a.Field(f.index).Equal(b.Field(f.index))
+	}
+	return a.Field(f.index).IsZero() && b.Field(f.index).IsZero()
+}
+
+func equalNodes(a, b []*pgquery.Node, depth int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !equal(a[i], b[i], depth+1) {
 			return false
 		}
-		for i := range x.Len() {
-			if !equal(x.Get(i).Message(), y.Get(i).Message(), depth+1) {
-				return false
-			}
-		}
-		return true
-	case f.Kind() == protoreflect.MessageKind:
-		return equal(a.Message(), b.Message(), depth+1)
 	}
-	return a.Equal(b)
+	return true
 }
 
 // flat appends the arguments of e, those of a first argument of the same kind in its place.

@@ -3,7 +3,6 @@ package classify
 import (
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // serverVersion is what version() returns: clients parse a number out of it, and the engine's own is nobody's business.
@@ -25,7 +24,7 @@ func (s *Statement) In(ns Namespace) *Statement {
 	}
 	c := *s
 	c.tree = proto.CloneOf(s.tree)
-	eachNode(c.tree.ProtoReflect(), 0, func(n *pgquery.Node) {
+	eachNode(c.tree, func(n *pgquery.Node) {
 		if t := n.GetResTarget(); t != nil && t.Name == "" {
 			t.Name = shim(t.Val)
 		}
@@ -70,21 +69,16 @@ func isShim(name string) bool {
 
 func hasShim(sel *pgquery.SelectStmt) bool {
 	found := false
-	eachNode(sel.ProtoReflect(), 0, func(n *pgquery.Node) { found = found || shim(n) != "" })
+	eachNode(sel, func(n *pgquery.Node) { found = found || shim(n) != "" })
 	return found
 }
 
 // eachNode calls f for every Node below m, parents first.
-func eachNode(m protoreflect.Message, depth int, f func(*pgquery.Node)) {
-	if depth > maxDepth {
-		return
-	}
-	if n, ok := m.Interface().(*pgquery.Node); ok {
-		f(n)
-		if set := m.WhichOneof(m.Descriptor().Oneofs().Get(0)); set != nil {
-			eachNode(m.Get(set).Message(), depth+1, f)
+func eachNode(m proto.Message, f func(*pgquery.Node)) {
+	descend(m, func(m proto.Message) bool {
+		if n, ok := m.(*pgquery.Node); ok {
+			f(n)
 		}
-		return
-	}
-	below(m, func(m protoreflect.Message) { eachNode(m, depth+1, f) })
+		return true
+	})
 }

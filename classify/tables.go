@@ -1,8 +1,10 @@
 package classify
 
 import (
+	"slices"
+
 	pgquery "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/proto"
 )
 
 // maxDepth bounds every recursion over a tree. It is above what the parser's own decoder lets through, so
@@ -53,7 +55,7 @@ func (w *tableWalk) selectStmt(sel *pgquery.SelectStmt, scope *cteScope, depth i
 	if err != nil {
 		return err
 	}
-	return w.fields(sel.ProtoReflect(), scope, depth, "with_clause")
+	return w.below(sel, scope, depth, sel.WithClause)
 }
 
 // with walks the CTEs and returns the scope of the statement below them.
@@ -121,7 +123,7 @@ func (w *tableWalk) cte(cte *pgquery.CommonTableExpr, sel *pgquery.SelectStmt, s
 	if err := w.selectStmt(sel.Rarg, inside, depth+1); err != nil {
 		return err
 	}
-	return w.fields(sel.ProtoReflect(), outside, depth, "with_clause", "larg", "rarg")
+	return w.below(sel, outside, depth, sel.WithClause, sel.Larg, sel.Rarg)
 }
 
 // above returns the entries of s that hide cte, outermost first.
@@ -133,42 +135,21 @@ func above(s *cteScope, cte *pgquery.CommonTableExpr) []*cteScope {
 	return out
 }
 
-// fields walks the message's fields in the order of their declaration, which makes the order of tables stable.
-func (w *tableWalk) fields(m protoreflect.Message, scope *cteScope, depth int, skip ...protoreflect.Name) error {
+// below walks the messages directly in m but those to skip, in the order of declaration, which makes the order of tables stable.
+func (w *tableWalk) below(m proto.Message, scope *cteScope, depth int, skip ...proto.Message) error {
 	if depth > maxDepth {
 		return &UnsupportedError{Construct: "nesting that deep", Pos: -1}
 	}
-	fields := m.Descriptor().Fields()
-	for i := range fields.Len() {
-		f := fields.Get(i)
-		if f.Kind() != protoreflect.MessageKind || !m.Has(f) || contains(skip, f.Name()) {
-			continue
-		}
-		if !f.IsList() {
-			if err := w.message(m.Get(f).Message(), scope, depth+1); err != nil {
-				return err
-			}
-			continue
-		}
-		list := m.Get(f).List()
-		for j := range list.Len() {
-			if err := w.message(list.Get(j).Message(), scope, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (w *tableWalk) message(m protoreflect.Message, scope *cteScope, depth int) error {
-	switch n := m.Interface().(type) {
-	case *pgquery.Node:
-		// Node is a union of 268 members: ask it for the one that is set.
-		f := m.WhichOneof(m.Descriptor().Oneofs().Get(0))
-		if f == nil {
+	return children(m, func(c proto.Message) error {
+		if slices.Contains(skip, c) {
 			return nil
 		}
-		return w.message(m.Get(f).Message(), scope, depth+1)
+		return w.message(c, scope, depth+1)
+	})
+}
+
+func (w *tableWalk) message(m proto.Message, scope *cteScope, depth int) error {
+	switch n := m.(type) {
 	case *pgquery.SelectStmt:
 		return w.selectStmt(n, scope, depth)
 	case *pgquery.WithClause:
@@ -176,7 +157,7 @@ func (w *tableWalk) message(m protoreflect.Message, scope *cteScope, depth int) 
 	case *pgquery.RangeVar:
 		return w.rangeVar(n, scope)
 	}
-	return w.fields(m, scope, depth)
+	return w.below(m, scope, depth)
 }
 
 func (w *tableWalk) rangeVar(rv *pgquery.RangeVar, scope *cteScope) error {
@@ -191,15 +172,6 @@ func (w *tableWalk) rangeVar(rv *pgquery.RangeVar, scope *cteScope) error {
 	}
 	w.bases = append(w.bases, rv)
 	return nil
-}
-
-func contains(list []protoreflect.Name, n protoreflect.Name) bool {
-	for _, x := range list {
-		if x == n {
-			return true
-		}
-	}
-	return false
 }
 
 // fold maps names that mean the same to one string: ASCII letters only, as the engine does.

@@ -25,7 +25,7 @@ const (
 // the field ids that it reads, ascending.
 //
 // The grammar is PostgreSQL's, read as DuckDB reads it, and the spellings of Trino that rewriteCall lists. It is not
-// classify.ParseExpr because policy knows things that no statement may use: parameters, gw_hash, Trino's spellings.
+// classify.Parse because policy knows things that no statement may use: parameters, gw_hash, Trino's spellings.
 func expression(e Expression, t Table) (*pgquery.Node, []int, error) {
 	text, err := markParams(e.SQL, e.Params)
 	if err != nil {

@@ -32,10 +32,11 @@ func TestBarrier(t *testing.T) {
 	for _, filter := range []string{"region = 'EU'", "region LIKE 'E%'", "region = 'EU' OR id = -1"} {
 		leaks := 0
 		for _, barrier := range []bool{true, false} {
-			node, err := classify.ParseExpr(filter)
+			s, err := classify.Parse("SELECT " + filter)
 			if err != nil {
 				t.Fatal(err)
 			}
+			node := s.Tree().TargetList[0].GetResTarget().Val
 			r := &plan.Relation{
 				Relation: policy.Relation{CTE: "__gw_1", Barrier: barrier, Filter: node},
 				Scan:     plan.Scan{Fields: fields, Files: []plan.File{{Path: path, Size: size, Rows: 300000}}},

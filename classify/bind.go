@@ -2,6 +2,7 @@ package classify
 
 import (
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 )
 
 // Bound is a statement whose names are resolved against the relations that one caller may see. It is immutable.
@@ -10,7 +11,8 @@ type Bound struct {
 	rels      []Relation
 	base      [][]*value // the columns of each table reference
 	raises    []bool
-	conjuncts [][]Conjunct
+	conjuncts [][]Conjunct // with nodes of tree
+	refs      map[*pgquery.ColumnRef]*resolved
 	tree      *pgquery.SelectStmt
 	edits     edits
 }
@@ -92,7 +94,7 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 	}
 	return &Bound{
 		statement: s, rels: rels, base: b.base, tree: s.tree,
-		raises: b.raising(s.tree), conjuncts: b.found, edits: b.edits,
+		raises: b.raising(s.tree), conjuncts: b.found, edits: b.edits, refs: b.refs,
 	}, nil
 }
 
@@ -126,17 +128,21 @@ func (b *binder) twins() error {
 // complete refuses a tree of which some part was not bound. It can't happen, unless the walk over names and the binder
 // have come to differ, and then nothing that the binder says holds.
 func (b *binder) complete(tree *pgquery.SelectStmt) error {
-	for _, rv := range all[*pgquery.RangeVar](tree) {
-		if !b.visited[rv] {
-			return &UnsupportedError{Construct: "table in that place", Pos: int(rv.Location)}
+	var err error
+	descend(tree, func(m proto.Message) bool {
+		switch n := m.(type) {
+		case *pgquery.RangeVar:
+			if !b.visited[n] {
+				err = &UnsupportedError{Construct: "table in that place", Pos: int(n.Location)}
+			}
+		case *pgquery.ColumnRef:
+			if b.refs[n] == nil {
+				err = &UnsupportedError{Construct: "column in that place", Pos: int(n.Location)}
+			}
 		}
-	}
-	for _, c := range all[*pgquery.ColumnRef](tree) {
-		if b.refs[c] == nil {
-			return &UnsupportedError{Construct: "column in that place", Pos: int(c.Location)}
-		}
-	}
-	return nil
+		return err == nil
+	})
+	return err
 }
 
 func (b *binder) record(c *pgquery.ColumnRef, r *resolved) { b.refs[c] = r }
@@ -166,9 +172,7 @@ func (b *Bound) Raises(i int) bool { return b.raises[i] }
 func (b *Bound) Conjuncts(i int) []Conjunct {
 	out := make([]Conjunct, len(b.conjuncts[i]))
 	for j, c := range b.conjuncts[i] {
-		out[j] = c
-		out[j].Expr = cloneNode(c.Expr)
-		out[j].Columns = append([]int(nil), c.Columns...)
+		out[j] = b.conjunct(i, c)
 	}
 	return out
 }

@@ -70,8 +70,7 @@ func (b *binder) seats(n *pgquery.Node) []seat {
 func (b *binder) push(c *pgquery.Node, seats []seat) {
 	table := -1
 	columns := map[int]bool{}
-	refs := all[*pgquery.ColumnRef](c)
-	for _, ref := range refs {
+	for _, ref := range all[*pgquery.ColumnRef](c) {
 		r := b.refs[ref]
 		if r == nil || len(r.cols) != 1 || r.fields > 0 || r.row != nil || r.output {
 			return
@@ -93,14 +92,20 @@ func (b *binder) push(c *pgquery.Node, seats []seat) {
 		if s.table != table || (s.nullable && !rejectsNull(c)) {
 			continue
 		}
-		expr := cloneNode(c)
-		b.edits.castDates(c, expr) // first, as it goes by the order of all nodes
-		for i, ref := range all[*pgquery.ColumnRef](expr) {
-			name := b.rels[table].Columns[b.refs[refs[i]].cols[0].val.column].Name
-			ref.Fields = []*pgquery.Node{pgquery.MakeStrNode(name)}
-		}
-		b.found[table] = append(b.found[table], Conjunct{Expr: expr, Columns: columnList(columns), Raises: raises})
+		b.found[table] = append(b.found[table], Conjunct{Expr: c, Columns: columnList(columns), Raises: raises})
 	}
+}
+
+// conjunct returns a copy of c, which is a part of the tree, that names columns as table i does.
+func (b *Bound) conjunct(i int, c Conjunct) Conjunct {
+	expr := cloneNode(c.Expr)
+	b.edits.castDates(c.Expr, expr) // first, as it goes by the order of all nodes
+	from := all[*pgquery.ColumnRef](c.Expr)
+	for k, ref := range all[*pgquery.ColumnRef](expr) {
+		name := b.rels[i].Columns[b.refs[from[k]].cols[0].val.column].Name
+		ref.Fields = []*pgquery.Node{pgquery.MakeStrNode(name)}
+	}
+	return Conjunct{Expr: expr, Columns: append([]int(nil), c.Columns...), Raises: c.Raises}
 }
 
 func seated(table int, seats []seat) bool {

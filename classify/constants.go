@@ -7,20 +7,28 @@ import (
 // constantOf returns what can stand for n, as far as its class matters, if n is computed from literals alone: the engine
 // does that once, before it sees a row. It returns nil for anything else.
 func constantOf(n *pgquery.Node, types map[*pgquery.ColumnRef]string) *pgquery.Node_ColumnRef {
+	if t := constantType(n); t != "" {
+		return placeholder(types, t)
+	}
+	return nil
+}
+
+// constantType returns the type of what is computed from literals alone, "" for anything else.
+func constantType(n *pgquery.Node) string {
 	if e := n.GetAExpr(); e != nil {
 		if t := arithmetic(n); t != "" {
-			return placeholder(types, t)
+			return t
 		}
 		if instant(e) {
-			return placeholder(types, "TIMESTAMP")
+			return "TIMESTAMP"
 		}
 	}
 	if c := n.GetTypeCast(); c != nil && c.Arg.GetAExpr() != nil && instant(c.Arg.GetAExpr()) {
 		if names := c.TypeName.GetNames(); len(names) == 1 && names[0].GetString_().GetSval() == "date" {
-			return placeholder(types, "DATE")
+			return "DATE"
 		}
 	}
-	return nil
+	return ""
 }
 
 // arithmetic returns the type of sums, differences, products and quotients of short number literals, "" for anything else.

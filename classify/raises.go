@@ -80,6 +80,14 @@ type classed struct {
 }
 
 func (b *binder) classOf(n *pgquery.Node, predicate bool) Class {
+	if b.asWritten(n) {
+		return ExprClassTyped(condition(n, predicate), func(c *pgquery.ColumnRef) string {
+			if r := b.refs[c]; r != nil {
+				return r.typ
+			}
+			return ""
+		})
+	}
 	c := cloneNode(n)
 	types := map[*pgquery.ColumnRef]string{}
 	theirs := all[*pgquery.ColumnRef](c)
@@ -117,12 +125,34 @@ func (b *binder) classOf(n *pgquery.Node, predicate bool) Class {
 	if !safe {
 		return ClassRaising
 	}
-	if predicate {
-		c = &pgquery.Node{Node: &pgquery.Node_BoolExpr{BoolExpr: &pgquery.BoolExpr{
-			Boolop: pgquery.BoolExprType_AND_EXPR, Args: []*pgquery.Node{c},
-		}}}
+	return ExprClassTyped(condition(c, predicate), func(c *pgquery.ColumnRef) string { return types[c] })
+}
+
+// condition returns n as something that must be a boolean, if it is used as one.
+func condition(n *pgquery.Node, predicate bool) *pgquery.Node {
+	if !predicate {
+		return n
 	}
-	return ExprClassTyped(c, func(c *pgquery.ColumnRef) string { return types[c] })
+	return &pgquery.Node{Node: &pgquery.Node_BoolExpr{BoolExpr: &pgquery.BoolExpr{
+		Boolop: pgquery.BoolExprType_AND_EXPR, Args: []*pgquery.Node{n},
+	}}}
+}
+
+// asWritten reports whether classOf would replace nothing in n.
+func (b *binder) asWritten(n *pgquery.Node) bool {
+	as := true
+	descend(n, func(m proto.Message) bool {
+		switch x := m.(type) {
+		case *pgquery.SubLink:
+			as = false
+		case *pgquery.FuncCall:
+			as = as && x.Over == nil && !isAggregate(x)
+		case *pgquery.Node:
+			as = as && constantType(x) == "" && !b.edits.dates[x.GetAExpr()]
+		}
+		return as
+	})
+	return as
 }
 
 // replaceLink puts what a subquery means for its surroundings in its place.

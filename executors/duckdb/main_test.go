@@ -87,18 +87,24 @@ func cause1(err error) error {
 	return nil
 }
 
-// drain returns each column's values, one text a column and batch.
+// drain returns each column's values, however many batches they came in.
 func drain(r array.RecordReader) ([]string, error) {
-	var out []string
+	columns := make([][]string, r.Schema().NumFields())
+	rows := int64(0)
 	for r.Next() {
-		for i := range r.RecordBatch().NumCols() {
-			col := r.RecordBatch().Column(int(i))
-			var values []string
+		rows += r.RecordBatch().NumRows()
+		for i, col := range r.RecordBatch().Columns() {
 			for j := range col.Len() {
-				values = append(values, col.ValueStr(j))
+				columns[i] = append(columns[i], col.ValueStr(j))
 			}
-			out = append(out, strings.Join(values, "|"))
 		}
+	}
+	if rows == 0 {
+		return nil, r.Err()
+	}
+	var out []string
+	for _, values := range columns {
+		out = append(out, strings.Join(values, "|"))
 	}
 	return out, r.Err()
 }

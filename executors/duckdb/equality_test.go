@@ -3,6 +3,7 @@ package duckdb
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gatehouse/plan"
@@ -60,9 +61,19 @@ func TestEqualityDeletes(t *testing.T) {
 		})
 	}
 	got, err := scanRows(t, x, &plan.Relation{Relation: policy.Relation{CTE: "__gw_1"}, Scan: s})
-	want := "4|1|4|1|2|(null)|4 / (null)|middle|(null)|new|new|new|(null)"
-	if err != nil || got != want {
-		t.Errorf("got  %s, %v\nwant %s", got, err, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Which side of a join is read first, and so the order of rows, is up to the engine.
+	ids, values, _ := strings.Cut(got, " / ")
+	var rows []string
+	for i, v := range strings.Split(values, "|") {
+		rows = append(rows, strings.Split(ids, "|")[i]+" "+v)
+	}
+	slices.Sort(rows)
+	want := []string{"(null) new", "1 middle", "1 new", "2 new", "4 (null)", "4 (null)", "4 (null)"}
+	if !slices.Equal(rows, want) {
+		t.Errorf("got %q, want %q", rows, want)
 	}
 }
 

@@ -42,9 +42,12 @@ type Config struct {
 	Metrics  prometheus.Registerer // nil: none
 }
 
+// DefaultStatement is how long a statement may run if Limits do not say.
+const DefaultStatement = 10 * time.Minute
+
 // Limits bound what one user, and all of them, may do at once. Zero means the default.
 type Limits struct {
-	Statement  time.Duration // longest run of one statement; default 10 minutes
+	Statement  time.Duration // longest run of one statement; default DefaultStatement
 	PerUser    int           // statements of one user at once; default 32
 	Total      int           // statements at once; default 256
 	ResultRows int64         // rows of one result; default 0: unlimited
@@ -106,7 +109,7 @@ func setDefaults(c *Config) {
 		c.Rand = rand.Reader
 	}
 	if c.Limits.Statement == 0 {
-		c.Limits.Statement = 10 * time.Minute
+		c.Limits.Statement = DefaultStatement
 	}
 	if c.Limits.PerUser == 0 {
 		c.Limits.PerUser = 32

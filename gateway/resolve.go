@@ -39,6 +39,7 @@ func (r *run) resolve(stmt *classify.Statement) ([]*table, error) {
 		if k, ok := known[key]; ok {
 			t.name, t.current = k.name, k.current
 		} else {
+			r.event.Objects = append(r.event.Objects, audit.Object{Name: t.name.String()}) // also of a refused statement
 			if err := r.find(t); err != nil {
 				return nil, err
 			}
@@ -276,10 +277,13 @@ func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, erro
 
 // note copies what the audit event has to say about p.
 func (r *run) note(p *plan.Plan) {
+	r.event.Objects = nil
 	for _, rel := range p.Relations() {
 		o := audit.Object{Name: rel.Name.String(), Snapshot: rel.Scan.Snapshot, Filters: rel.Filters, Masks: rel.Masks}
 		for _, c := range rel.Columns {
-			o.Columns = append(o.Columns, c.Name)
+			if c.Name != policy.RowMarker {
+				o.Columns = append(o.Columns, c.Name)
+			}
 		}
 		r.event.Objects = append(r.event.Objects, o)
 		r.event.Tasks = append(r.event.Tasks, rel.Task.ID)

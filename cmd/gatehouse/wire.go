@@ -82,7 +82,7 @@ func assemble(_ context.Context, cfg Config, ls *listeners, env environment) (p 
 	if err != nil {
 		return nil, err
 	}
-	planner, err := plan.New(plan.Config{Minter: minter, Issuer: issuer})
+	planner, err := plan.New(plan.Config{Minter: minter, Issuer: issuer, MaxTTL: statementLimit(cfg)})
 	if err != nil {
 		return nil, err
 	}
@@ -267,12 +267,21 @@ func taskKeys(cfg Config) (auth.Minter, auth.Verifier, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("auth.task_key: %w", err)
 	}
-	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: issuer})
+	life := statementLimit(cfg) + time.Minute // deadlines are rounded up to whole seconds
+	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: issuer, MaxLife: life})
 	if err != nil {
 		return nil, nil, err
 	}
-	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: issuer})
+	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: issuer, MaxLife: life})
 	return minter, verifier, err
+}
+
+// statementLimit is how long a statement, and so its task credentials, may last.
+func statementLimit(cfg Config) time.Duration {
+	if cfg.Limits.Statement > 0 {
+		return cfg.Limits.Statement
+	}
+	return gateway.DefaultStatement
 }
 
 func (p *process) duckdb(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logger) (*duckdb.Executor, error) {

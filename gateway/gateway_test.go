@@ -1,0 +1,228 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/audit"
+	"gatehouse/classify"
+	"gatehouse/gateway"
+)
+
+const endless = `SELECT count(*) FROM range(100000000000) a`
+
+// If a statement cannot be recorded, not one row leaves. The control is the same statement with a sink that writes.
+func TestNoRecordNoData(t *testing.T) {
+	g, sink := newGateway(t, gateway.Limits{})
+	s := session(t, g, "admin")
+	if got, err := rows(t, g, s, "SELECT count(*) FROM v1_plain"); err != nil || got != "6\n" {
+		t.Fatalf("control: %q, %v", got, err)
+	}
+	res, err := g.Query(t.Context(), s, "SELECT count(*) FROM v1_plain")
+	check(t, err)
+	sink.fail = errors.New("disk full")
+	r, err := res.Run(t.Context())
+	if !errors.Is(err, gateway.ErrAudit) || r != nil {
+		t.Fatalf("Run without a record: %v, %v, want ErrAudit and no reader", r, err)
+	}
+	if _, err := g.Tables(t.Context(), s, gateway.TableFilter{}); !errors.Is(err, gateway.ErrAudit) {
+		t.Errorf("Tables without a record: %v, want ErrAudit", err)
+	}
+}
+
+// Each statement has one event at its end, whatever the end is.
+func TestOneEvent(t *testing.T) {
+	g, sink := newGateway(t, gateway.Limits{})
+	s := session(t, g, "alice")
+	for _, c := range []struct {
+		sql     string
+		outcome audit.Outcome
+		class   string
+	}{
+		{"SELECT count(*) FROM v1_plain", audit.Done, ""},
+		{"SELECT * FROM types_all", audit.Denied, "no_such_table"},
+		{"SELECT FROM WHERE", audit.Failed, "syntax"},
+		{"SELECT CAST(region AS INTEGER) FROM v1_plain", audit.Failed, "executor_conversion"},
+		{"DROP TABLE v1_plain", audit.Failed, "unsupported"},
+	} {
+		sink.events = nil
+		_, _ = rows(t, g, s, c.sql)
+		var ends []audit.Event
+		for _, e := range sink.events {
+			if e.Outcome != audit.Started {
+				ends = append(ends, e)
+			}
+		}
+		if len(ends) != 1 || ends[0].Outcome != c.outcome || ends[0].Error != c.class || ends[0].User != "alice" {
+			t.Errorf("%s: %+v, want one event with outcome %q and class %q", c.sql, ends, c.outcome, c.class)
+		}
+	}
+	if e := sink.last(); len(e.Objects) != 0 {
+		t.Errorf("a statement that was not understood names objects: %+v", e.Objects)
+	}
+	_, _ = rows(t, g, s, "SELECT * FROM types_all")
+	if e := sink.last(); len(e.Objects) != 1 || e.Objects[0].Name != "zoo.spark.types_all" {
+		t.Errorf("a denied statement's event names %+v, want the table", e.Objects)
+	}
+}
+
+// Only its owner can cancel a statement, and a cancelled one ends with an error, not with fewer rows.
+func TestCancel(t *testing.T) {
+	g, sink := newGateway(t, gateway.Limits{})
+	owner, other := session(t, g, "admin"), session(t, g, "alice")
+	res, err := g.Query(t.Context(), owner, endless)
+	check(t, err)
+	ended := make(chan error, 1)
+	go func() {
+		r, err := res.Run(context.Background())
+		if err == nil {
+			for r.Next() {
+			}
+			err = r.Err()
+			r.Release()
+		}
+		ended <- err
+	}()
+	if err := g.Cancel(other, res.Query()); !errors.Is(err, gateway.ErrNoSuchQuery) {
+		t.Errorf("somebody else's cancel: %v, want ErrNoSuchQuery", err)
+	}
+	if err := g.Cancel(owner, "0123"); !errors.Is(err, gateway.ErrNoSuchQuery) {
+		t.Errorf("an unknown id: %v, want ErrNoSuchQuery", err)
+	}
+	if err := g.Cancel(owner, res.Query()); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if !errors.Is(err, gateway.ErrCancelled) {
+			t.Errorf("the stream ended with %v, want ErrCancelled", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the statement runs on")
+	}
+	if e := sink.last(); e.Outcome != audit.Cancelled {
+		t.Errorf("outcome %q, want cancelled", e.Outcome)
+	}
+}
+
+// A session's own time limit ends its statements, and a larger one than the gateway's does not help.
+func TestTimeout(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{Statement: time.Second})
+	s := session(t, g, "admin")
+	for _, set := range []string{"SET statement_timeout = '150ms'", "SET statement_timeout = '1h'"} {
+		if _, err := rows(t, g, s, set); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rows(t, g, s, endless); !errors.Is(err, gateway.ErrTimeout) {
+			t.Errorf("after %s: %v, want ErrTimeout", set, err)
+		}
+	}
+}
+
+// One user's statements do not take the places of others.
+func TestPerUserLimit(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{PerUser: 2, Total: 3})
+	admin, alice := session(t, g, "admin"), session(t, g, "alice")
+	var held []*gateway.Result
+	for range 2 {
+		res, err := g.Query(t.Context(), admin, "SELECT 1")
+		check(t, err)
+		held = append(held, res)
+	}
+	var limit *gateway.LimitError
+	if _, err := g.Query(t.Context(), admin, "SELECT 1"); !errors.As(err, &limit) {
+		t.Errorf("a third statement of one user: %v, want a LimitError", err)
+	}
+	res, err := g.Query(t.Context(), alice, "SELECT 1")
+	if err != nil {
+		t.Errorf("another user's first statement: %v", err)
+	}
+	res.Close()
+	for _, r := range held {
+		r.Close()
+	}
+	if got, err := rows(t, g, admin, "SELECT 1"); err != nil || got != "1\n" {
+		t.Errorf("after the places are free: %q, %v", got, err)
+	}
+}
+
+func TestRowLimit(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{ResultRows: 5})
+	var limit *gateway.LimitError
+	if _, err := rows(t, g, session(t, g, "admin"), "SELECT * FROM v1_plain"); !errors.As(err, &limit) {
+		t.Errorf("6 rows of at most 5: %v, want a LimitError", err)
+	}
+	if got, err := rows(t, g, session(t, g, "alice"), "SELECT id FROM v1_plain"); err != nil || strings.Count(got, "\n") != 3 {
+		t.Errorf("3 rows of at most 5: %q, %v", got, err)
+	}
+}
+
+// A prepared statement belongs to whoever executes it: it is decided anew, for that session.
+func TestPreparedDecidesAgain(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{})
+	p, err := g.Prepare(t.Context(), session(t, g, "admin"), "SELECT count(*) FROM v1_plain WHERE id > ?")
+	check(t, err)
+	if p.Params().NumFields() != 1 {
+		t.Fatalf("parameters: %v", p.Params())
+	}
+	for user, want := range map[string]int64{"admin": 6, "alice": 3} {
+		res, err := p.Execute(t.Context(), session(t, g, user), []any{int64(0)})
+		check(t, err)
+		r, err := res.Run(t.Context())
+		check(t, err)
+		if !r.Next() || r.RecordBatch().Column(0).ValueStr(0) != map[int64]string{6: "6", 3: "3"}[want] {
+			t.Errorf("%s: wrong count, want %d", user, want)
+		}
+		r.Release()
+	}
+	if _, err := p.Execute(t.Context(), session(t, g, "admin"), nil); err == nil {
+		t.Error("a missing value was accepted")
+	}
+}
+
+// Close lets a running statement end, refuses new ones, and returns.
+func TestClose(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{})
+	s := session(t, g, "admin")
+	res, err := g.Query(t.Context(), s, "SELECT count(*) FROM v1_plain")
+	check(t, err)
+	closed := make(chan error, 1)
+	go func() { closed <- g.Close(t.Context()) }()
+	for g.Ready() {
+		time.Sleep(time.Millisecond) // Close has no other sign of having begun
+	}
+	if _, err := g.Query(t.Context(), s, "SELECT 1"); !errors.Is(err, gateway.ErrClosing) {
+		t.Errorf("a new statement: %v, want ErrClosing", err)
+	}
+	r, err := res.Run(t.Context())
+	check(t, err)
+	if !r.Next() || r.RecordBatch().Column(0).ValueStr(0) != "6" {
+		t.Error("the running statement lost its rows")
+	}
+	r.Release()
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
+// A session begins where the configuration says and goes only where its user may.
+func TestUse(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{})
+	s := session(t, g, "admin")
+	for _, sql := range []string{"USE zoo.java", "USE spark", "USE zoo"} {
+		if _, err := rows(t, g, s, sql); err != nil {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	var name *classify.NameError
+	before := s.Namespace()
+	if _, err := rows(t, g, s, "USE zoo.nowhere"); !errors.As(err, &name) {
+		t.Errorf("USE of a schema that does not exist: %v", err)
+	}
+	if s.Namespace() != before {
+		t.Errorf("a failed USE moved the session to %v", s.Namespace())
+	}
+}

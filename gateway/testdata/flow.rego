@@ -1,0 +1,30 @@
+# admin sees all. alice sees region "eu" of v1_plain with the amount masked and without names; evo_partition in full.
+package trino
+
+default allow := false
+
+table := input.action.resource.table
+
+allow if "admin" in input.context.identity.groups
+
+allow if {
+	input.context.identity.user == "alice"
+	input.action.operation in {"ExecuteQuery", "AccessCatalog", "FilterCatalogs", "FilterSchemas", "FilterTables"}
+}
+
+allow if {
+	input.context.identity.user == "alice"
+	input.action.operation in {"FilterColumns", "SelectFromColumns"}
+	table.tableName in {"v1_plain", "branches_tags"}
+	not "name" in object.get(table, "columns", [])
+}
+
+rowFilters contains {"id": "eu", "expression": "region = 'eu'"} if {
+	input.context.identity.user == "alice"
+	table.tableName == "v1_plain"
+}
+
+columnMask := {"id": "round", "expression": "round(amount, -1)"} if {
+	input.context.identity.user == "alice"
+	input.action.resource.column.columnName == "amount"
+}

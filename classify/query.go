@@ -326,9 +326,27 @@ func (b *binder) outputOrExpr(n *pgquery.Node, cols []*column, s *scope, r Role)
 	if r == RoleGroup && len(scoped.aliases) == 0 {
 		scoped.aliases = cols
 	}
+	if r == RoleOrder && isOutput(n, s) {
+		scoped.from = nil
+	}
 	e, err := b.expr(n, &scoped)
 	e.demand(r)
 	return err
+}
+
+// isOutput reports whether an item of ORDER BY is the bare name of an output column that two relations have, too: there the output
+// column is meant, and nothing is ambiguous.
+func isOutput(n *pgquery.Node, s *scope) bool {
+	ref := n.GetColumnRef()
+	if ref == nil {
+		return false
+	}
+	names, star := parts(ref)
+	if star || len(names) != 1 || len(pick(s.aliases, names[0])) == 0 {
+		return false
+	}
+	_, twice := s.from.find(names[0])
+	return twice
 }
 
 func (b *binder) distinct(list []*pgquery.Node, cols []*column, s *scope) error {

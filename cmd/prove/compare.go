@@ -72,30 +72,27 @@ type finding struct {
 	sides  string
 	st     *statement
 	policy int
+	n      int
 	a, b   observation
 }
 
-// check runs st on all sides and compares each with the first. A first difference is looked at again: the engine orders conditions by how
+// check runs st on the first side and on the n-th of the others and compares. A first difference is looked at again: the engine orders conditions by how
 // long they took, so that one of several errors of visible rows may come first by chance. Then the sets of outcomes count.
-func (w *world) check(ctx context.Context, p int, st *statement) (first observation, f *finding) {
+func (w *world) check(ctx context.Context, p, n int, st *statement) (first observation, f *finding) {
 	first = w.twins[0].observe(ctx, p, st)
 	if first.canary != "" {
-		return first, &finding{what: diffBytes, sides: string(w.twins[0].side), st: st, policy: p, a: first, b: first}
+		return first, &finding{what: diffBytes, sides: string(w.twins[0].side), st: st, policy: p, n: n, a: first, b: first}
 	}
-	for _, t := range w.twins[1:] {
-		other := t.observe(ctx, p, st)
-		d := compare(st, first, other)
-		if d == same {
-			continue
-		}
-		if d == diffErrors || d == diffUndefined {
-			d = w.repeat(ctx, p, st, t, first, other)
-		}
-		if d != same {
-			return first, &finding{what: d, sides: fmt.Sprintf("%c %c", w.twins[0].side, t.side), st: st, policy: p, a: first, b: other}
-		}
+	t := w.twins[1+n%(len(w.twins)-1)]
+	other := t.observe(ctx, p, st)
+	d := compare(st, first, other)
+	if d == diffErrors || d == diffUndefined {
+		d = w.repeat(ctx, p, st, t, first, other)
 	}
-	return first, nil
+	if d != same {
+		f = &finding{what: d, sides: fmt.Sprintf("%c %c", w.twins[0].side, t.side), st: st, policy: p, n: n, a: first, b: other}
+	}
+	return first, f
 }
 
 // repeats is how often a statement is run again on each side before a difference counts.

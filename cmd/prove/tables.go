@@ -70,8 +70,8 @@ var filters = []string{
 	`vip IS TRUE`,
 }
 
-// texts that are visible are of one form per column, so that a cast of a column succeeds on all that the user may see.
-func castable() []column {
+// forms are columns of text: what is visible is of one form per column are of one form per column, so that a cast of a column succeeds on all that the user may see.
+func forms() []column {
 	form := func(name string, list ...string) column {
 		return column{name: name, kind: "varchar", typ: str, visible: text(list...), hidden: hiddenText}
 	}
@@ -118,7 +118,7 @@ func salary() column {
 
 func customers() twinTable {
 	columns := append([]column{id()}, deciding()...)
-	columns = append(columns, castable()...)
+	columns = append(columns, forms()...)
 	columns = append(columns,
 		column{name: "name", kind: "varchar", typ: str, visible: maybe(9, text("Ann", "Bob", "Cem", "Dora", "ann", "Éva", "")), hidden: hiddenText},
 		column{name: "ssn", kind: "varchar", typ: str, hidden: hiddenText,
@@ -189,15 +189,23 @@ func employees() twinTable {
 			column{name: "dept", kind: "varchar", typ: str, visible: text("dev", "ops", "law"), hidden: hiddenText},
 			column{name: "tags", kind: "varchar[]", typ: &iceberg.ListType{ElementID: 100, Element: str},
 				visible: maybe(6, func(r *rand.Rand, _ int) any { return pick(r, []any{"x"}, []any{"x", "1"}, []any{}, []any{"y", nil}) }),
-				hidden:  func(s side, r *rand.Rand, i int) any { return []any{hiddenText(s, r, i), hiddenText(s, r, i), canaryText} }},
+				hidden: func(s side, r *rand.Rand, i int) any {
+					return []any{hiddenText(s, r, i), hiddenText(s, r, i), canaryText}
+				}},
 			column{name: "nums", kind: "int[]", typ: &iceberg.ListType{ElementID: 101, Element: short},
 				visible: func(r *rand.Rand, _ int) any { return pick(r, []any{int32(1)}, []any{int32(2), int32(3)}, []any{}) },
-				hidden:  func(s side, r *rand.Rand, i int) any { return []any{hiddenInt(s, r, i), hiddenInt(s, r, i), canaryShort} }},
+				hidden: func(s side, r *rand.Rand, i int) any {
+					return []any{hiddenInt(s, r, i), hiddenInt(s, r, i), canaryShort}
+				}},
 			column{name: "addr", kind: "struct", typ: &iceberg.StructType{FieldList: []iceberg.NestedField{
 				{ID: 102, Name: "city", Type: str}, {ID: 103, Name: "zip", Type: short}}},
-				visible: maybe(6, func(r *rand.Rand, _ int) any { return map[string]any{"city": pick(r, "Ulm", "Rom"), "zip": int32(r.IntN(5))} }),
-				hidden:  func(s side, r *rand.Rand, i int) any { return map[string]any{"city": hiddenText(s, r, i), "zip": hiddenInt(s, r, i)} },
-				masks:   []string{"", "NULL"}},
+				visible: maybe(6, func(r *rand.Rand, _ int) any {
+					return map[string]any{"city": pick(r, "Ulm", "Rom"), "zip": int32(r.IntN(5))}
+				}),
+				hidden: func(s side, r *rand.Rand, i int) any {
+					return map[string]any{"city": hiddenText(s, r, i), "zip": hiddenInt(s, r, i)}
+				},
+				masks: []string{"", "NULL"}},
 			column{name: "badge", kind: "uuid", typ: iceberg.PrimitiveTypes.UUID,
 				visible: func(r *rand.Rand, i int) any { return fmt.Appendf(nil, "visible-%08d", i%7) },
 				hidden:  func(s side, r *rand.Rand, i int) any { return fmt.Appendf(nil, "HIDDEN--%08d", i) }},

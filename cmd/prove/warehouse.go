@@ -84,7 +84,7 @@ func (w *warehouse) rows(t twinTable, n uint64) []row {
 	}
 	hidden := t.hiddenRows[w.side]
 	for i := range t.rows {
-		hide(hidden * (i + 1) / (t.rows + 1) - hidden*i/(t.rows+1))
+		hide(hidden*(i+1)/(t.rows+1) - hidden*i/(t.rows+1))
 		values := make([]any, len(t.columns))
 		for c, col := range t.columns {
 			v := col.visible(shown, i)

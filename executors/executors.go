@@ -31,7 +31,8 @@ type Prepared interface {
 	// GetOneForMarshal-free natives: bool, int64, uint64, float64, string, []byte, time.Time, decimal as string,
 	// arrow scalars for the rest). The reader's Err is set if the stream ends early; Release stops the engine and
 	// frees its memory within 100 ms, as does the end of ctx. Rows go out as the engine makes them: batches hold at
-	// most 64 Ki rows and 3 MiB, the first one is sent at once. Buffers hold visible values only: no unused
+	// most 64 Ki rows and 3 MiB, the first one is sent at once. If a relation hides rows, batches end after numbers of
+	// rows and bytes that visible rows alone decide. Buffers hold visible values only: no unused
 	// capacity, no value under a NULL, no offset before the first row.
 	Execute(ctx context.Context, args []any) (array.RecordReader, error)
 	// Close frees the statement; running readers end with an error.

@@ -121,7 +121,7 @@ func (s *Prepared) open(ctx context.Context, result bindings.Result, cancel func
 		return nil, executors.ErrClosed
 	}
 	s.running = newReader(ctx, s.conn, result, kinds, columns, schema, s.free)
-	s.running.cancel = cancel
+	s.running.cancel, s.running.steady = cancel, s.steady
 	return s.running, nil
 }
 

@@ -22,6 +22,7 @@ type Prepared struct {
 	pins   *pins
 	scans  []*scan
 	loaded bool
+	steady bool      // some relation hides rows, see reader
 	end    time.Time // the plan's deadline
 
 	stmt    bindings.PreparedStatement
@@ -66,6 +67,7 @@ func (x *Executor) prepare(ctx context.Context, p *plan.Plan) (_ *Prepared, err 
 			return nil, err
 		}
 		s.scans = append(s.scans, sc)
+		s.steady = s.steady || p.Relations()[i].Filter != nil || len(p.Relations()[i].Scan.Deletes) > 0
 		if err := sc.createKeys(s.conn); err != nil {
 			return nil, err
 		}

@@ -21,6 +21,8 @@ const (
 	maxBatchBytes = 3 << 20
 	// maxBatchWait is how long rows wait for others before they go out.
 	maxBatchWait = 50 * time.Millisecond
+	// firstSteadyRows is the size of a steady reader's first batch.
+	firstSteadyRows = 1024
 )
 
 // reader streams one result. Next and Release may be called by different goroutines.
@@ -46,9 +48,12 @@ type reader struct {
 	at      int // rows of chunk that are used up
 	size    int // rows of chunk
 	first   bool
-	ended   bool // the engine has no more rows; asking it again is an error
-	batch   arrow.RecordBatch
-	err     error
+	// steady: batches end after fixed numbers of rows and bytes. The engine's chunks hold what a filter left of as many raw rows, and come
+	// when it has read that far: their sizes and times would tell how many hidden rows lie between the visible ones.
+	steady bool
+	ended  bool // the engine has no more rows; asking it again is an error
+	batch  arrow.RecordBatch
+	err    error
 }
 
 var _ array.RecordReader = (*reader)(nil)
@@ -186,11 +191,14 @@ func (r *reader) reason(err error) error {
 
 // fill gathers the rows of one batch and returns how many there are, 0 at the end.
 func (r *reader) fill() (int, error) {
-	rows, size := 0, 0
+	rows, size, most := 0, 0, maxBatchRows
+	if r.steady && r.first {
+		most = firstSteadyRows
+	}
 	started := time.Now()
-	for rows < maxBatchRows {
+	for rows < most {
 		if r.at == r.size {
-			if rows > 0 && (r.first || time.Since(started) > maxBatchWait) {
+			if rows > 0 && !r.steady && (r.first || time.Since(started) > maxBatchWait) {
 				break
 			}
 			more, err := r.fetch()
@@ -202,7 +210,7 @@ func (r *reader) fill() (int, error) {
 			}
 			continue
 		}
-		n, bytes := r.fit(min(r.size-r.at, maxBatchRows-rows), maxBatchBytes-size, rows == 0)
+		n, bytes := r.fit(min(r.size-r.at, most-rows), maxBatchBytes-size, rows == 0)
 		if n == 0 {
 			break
 		}
@@ -219,6 +227,9 @@ func (r *reader) fill() (int, error) {
 
 // fit returns how many of the next n rows go into room bytes, and their size. One row always fits into an empty batch.
 func (r *reader) fit(n, room int, empty bool) (rows, size int) {
+	if r.steady {
+		return r.fitRows(n, room, empty)
+	}
 	for {
 		size = 0
 		for i, c := range r.columns {
@@ -232,6 +243,21 @@ func (r *reader) fit(n, room int, empty bool) (rows, size int) {
 		}
 		n /= 2
 	}
+}
+
+// fitRows is fit row by row, so that the result does not hang on where a chunk ends.
+func (r *reader) fitRows(n, room int, empty bool) (rows, size int) {
+	for rows < n {
+		row := 0
+		for i, c := range r.columns {
+			row += c.size(&r.views[i], r.at+rows, 1)
+		}
+		if size+row > room && !(empty && rows == 0) {
+			break
+		}
+		rows, size = rows+1, size+row
+	}
+	return rows, size
 }
 
 // fetch gets the next chunk from the engine; false at the end.

@@ -27,8 +27,12 @@ type File struct {
 	journal *os.File
 	sync    bool
 	pending map[string]bool // query ids that are in the journal and have not ended
+	owed    []Event         // ends that the log did not take; nothing else is recorded before them
 	broken  error           // a line could be cut neither whole nor away: nothing is recorded any more
 }
+
+// maxOwed bounds the ends that wait for a log that takes lines again. Each of them had begun before the log failed.
+const maxOwed = 10_000
 
 // mark is a journal line that ends a statement.
 type mark struct {
@@ -102,6 +106,12 @@ func (f *File) Record(_ context.Context, e Event) error {
 	if f.broken != nil {
 		return f.broken
 	}
+	if err := f.settle(); err != nil {
+		if e.Outcome != Started {
+			f.owe(e)
+		}
+		return err
+	}
 	if e.Outcome == Started {
 		if err := f.write(f.journal, e); err != nil {
 			return err
@@ -109,7 +119,13 @@ func (f *File) Record(_ context.Context, e Event) error {
 		f.pending[e.Query] = true
 		return nil
 	}
+	return f.finish(e)
+}
+
+// finish writes the one line of a statement's end to the log and takes the statement out of the journal.
+func (f *File) finish(e Event) error {
 	if err := f.write(f.log, e); err != nil {
+		f.owe(e)
 		return err
 	}
 	if !f.pending[e.Query] {
@@ -120,6 +136,27 @@ func (f *File) Record(_ context.Context, e Event) error {
 		return f.journal.Truncate(0)
 	}
 	return f.write(f.journal, mark{Query: e.Query, Ended: true})
+}
+
+// owe keeps an end that the log did not take.
+func (f *File) owe(e Event) {
+	if len(f.owed) < maxOwed {
+		f.owed = append(f.owed, e)
+	}
+}
+
+// settle writes what the log did not take before. Until it does, no statement may begin: a log that is full stops the
+// gateway instead of going on without a record.
+func (f *File) settle() error {
+	owed := f.owed
+	f.owed = nil
+	for i, e := range owed {
+		if err := f.finish(e); err != nil {
+			f.owed = owed[i:]
+			return err
+		}
+	}
+	return nil
 }
 
 // write appends v as one whole line, or leaves the file as it was.
@@ -154,10 +191,12 @@ func (f *File) write(file *os.File, v any) error {
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	var err error
 	if f.broken == nil {
+		err = f.settle()
 		f.broken = errors.New("audit: closed")
 	}
-	return errors.Join(f.log.Close(), f.journal.Close())
+	return errors.Join(err, f.log.Close(), f.journal.Close())
 }
 
 var _ Sink = (*File)(nil)

@@ -108,3 +108,38 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal("a statement began without a record")
 	}
 }
+
+// Once the log does not take a line, no statement begins until it does; then the lines that it did not take come first.
+func TestFullLogStops(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("needs /dev/full to have a disk that is full")
+	}
+	path := filepath.Join(t.TempDir(), "audit.jsonl")
+	f := open(t, path)
+	log := f.log
+	record := func(query string, o Outcome) error { return f.Record(t.Context(), Event{Query: query, Outcome: o}) }
+	if err := record("a", Started); err != nil {
+		t.Fatal(err)
+	}
+	f.log = full
+	for _, e := range []Event{{Query: "a", Outcome: Done}, {Query: "b", Outcome: Started}, {Query: "c", Outcome: Denied}} {
+		if record(e.Query, e.Outcome) == nil {
+			t.Errorf("%s %s was recorded by a full log", e.Query, e.Outcome)
+		}
+	}
+	f.log = log
+	if err := record("d", Started); err != nil {
+		t.Fatalf("the log has room again, but: %v", err)
+	}
+	if err := record("d", Done); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range lines(t, path) {
+		got = append(got, e.Query+" "+string(e.Outcome))
+	}
+	if want := "a ok,c denied,d ok"; strings.Join(got, ",") != want {
+		t.Errorf("the log holds %q, want %s", got, want)
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	pgquery "github.com/pganalyze/pg_query_go/v6"
 
 	"gatehouse/auth"
 	"gatehouse/cmd/bench/site"
@@ -117,6 +118,9 @@ func differential(t *testing.T, s *server, user string, queries []benchmarkQuery
 		if diff != "" && len(got.rows) == len(want.rows) {
 			diff = compareUnlimited(t.Context(), c, reference, q.text, got, diff)
 		}
+		if diff == "" {
+			diff = want.compareOrder(got, sortColumns(t, q.text, got.names))
+		}
 		if diff != "" {
 			t.Errorf("%s: %s", q.name, diff)
 		}
@@ -172,8 +176,7 @@ func (c cell) equal(d cell) bool {
 	return a == b || math.Abs(a-b) <= 1e-9*math.Max(math.Abs(a), math.Abs(b)) || math.IsNaN(a) && math.IsNaN(b)
 }
 
-// compare says how got differs from g: in columns, types, or rows. Rows are compared without their order unless they differ in
-// nothing else; the order itself is what TestDifferentialOrder checks.
+// compare says how got differs from g: in columns, types, or rows. Rows are compared without their order, which compareOrder looks at.
 func (g *grid) compare(got *grid) string {
 	if !slices.Equal(g.names, got.names) {
 		return fmt.Sprintf("columns %v, want %v", got.names, g.names)
@@ -191,6 +194,43 @@ func (g *grid) compare(got *grid) string {
 		}
 	}
 	return ""
+}
+
+// compareOrder says where the values of the columns that rows are sorted by come in another order.
+func (g *grid) compareOrder(got *grid, columns []int) string {
+	for i := range g.rows {
+		for _, c := range columns {
+			if !g.rows[i][c].equal(got.rows[i][c]) {
+				return fmt.Sprintf("row %d is %v, want %v: another order", i, got.rows[i], g.rows[i])
+			}
+		}
+	}
+	return ""
+}
+
+// sortColumns are the leading items of a statement's ORDER BY, up to the first that is no output column.
+func sortColumns(t *testing.T, text string, names []string) []int {
+	t.Helper()
+	tree, err := pgquery.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	for _, n := range tree.Stmts[0].Stmt.GetSelectStmt().GetSortClause() {
+		item := n.GetSortBy().GetNode()
+		at := -1
+		switch ref := item.GetColumnRef(); {
+		case ref != nil && len(ref.Fields) == 1:
+			at = slices.Index(names, ref.Fields[0].GetString_().GetSval())
+		case item.GetAConst().GetIval() != nil:
+			at = int(item.GetAConst().GetIval().GetIval()) - 1
+		}
+		if at < 0 {
+			break
+		}
+		out = append(out, at)
+	}
+	return out
 }
 
 // missing says which row of part g lacks.
@@ -230,7 +270,7 @@ func readTable(ctx context.Context, c *client, text string) (*grid, error) {
 	g := &grid{}
 	err := c.run(ctx, text, func(s *arrow.Schema) error {
 		for _, f := range s.Fields() {
-			g.names, g.types = append(g.names, f.Name), append(g.types, typeName(f.Type))
+			g.names, g.types = append(g.names, f.Name), append(g.types, engineType(f.Type))
 		}
 		return nil
 	}, func(b arrow.RecordBatch) error {
@@ -246,8 +286,8 @@ func readTable(ctx context.Context, c *client, text string) (*grid, error) {
 	return g, err
 }
 
-// typeName is the engine's name for the type that the gateway sends.
-func typeName(t arrow.DataType) string {
+// engineType is the engine's name for the type that the gateway sends.
+func engineType(t arrow.DataType) string {
 	switch t := t.(type) {
 	case *arrow.Decimal128Type:
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale)

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/duckdb/duckdb-go/v2"
 )
 
 // Reference answers statements over the Parquet files of one namespace, with all rules of an ordinary engine and none of ours. It
@@ -102,4 +106,17 @@ func (r *Reference) Query(ctx context.Context, text string) (_ *Answer, err erro
 		a.Rows = append(a.Rows, row)
 	}
 	return a, rows.Err()
+}
+
+// Text is a value of an Answer as text: NULL, a decimal with all digits of its scale, a date as 2006-01-02.
+func Text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "NULL"
+	case duckdb.Decimal:
+		return decimal128.FromBigInt(v.Value).ToString(int32(v.Scale))
+	case time.Time:
+		return v.UTC().Format(time.DateOnly)
+	}
+	return fmt.Sprint(v)
 }

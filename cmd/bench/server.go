@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// server is the gateway that is measured, a process of its own.
+type server struct {
+	cmd     *exec.Cmd
+	address string
+	audit   string // its audit log
+}
+
+var serving = regexp.MustCompile(`grpc://(\S+?) `)
+
+func startServer(ctx context.Context, binary, config string, stderr io.Writer) (*server, error) {
+	cmd := exec.CommandContext(ctx, binary, "serve", "--config", config)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.Stderr = stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if m := serving.FindStringSubmatch(lines.Text()); m != nil {
+			go func() {
+				_, _ = io.Copy(io.Discard, out) // until the process ends
+			}()
+			return &server{cmd: cmd, address: m[1], audit: filepath.Join(filepath.Dir(config), "audit.jsonl")}, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("%s did not start", binary), cmd.Wait())
+}
+
+func (s *server) stop() error {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return s.cmd.Wait()
+}
+
+// resident is the memory that the process holds now, in bytes.
+func (s *server) resident() (int64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			return n << 10, err
+		}
+	}
+	return 0, errors.New("no VmRSS")
+}

@@ -4,10 +4,10 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 CACHE   ?= $(HOME)/.cache/gatehouse
-VENV    := $(CACHE)/venv-$(shell sha256sum testdata/clients/python/requirements.txt 2>/dev/null | cut -c1-12)
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO      ?= go
 RUN     ?= .
+ARGS    ?=
 
 .PHONY: help
 help: ## Show this list
@@ -16,13 +16,13 @@ help: ## Show this list
 .PHONY: build
 build: ## Build bin/gatehouse
 	@command -v $(GO) >/dev/null || { echo "Gatehouse needs Go 1.26 or newer: https://go.dev/dl"; exit 1; }
-	@command -v cc >/dev/null || { echo "Gatehouse needs a C compiler (the SQL parser is C): apt-get install gcc g++"; exit 1; }
+	@command -v cc >/dev/null && command -v c++ >/dev/null || { echo "Gatehouse needs a C and a C++ compiler (parser and engine): apt-get install gcc g++"; exit 1; }
 	@mkdir -p bin
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/gatehouse ./cmd/gatehouse
+	$(GO) build -ldflags '-X main.version=$(VERSION)' -o bin/gatehouse ./cmd/gatehouse
 
 .PHONY: run
-run: build ## Build, make the example lakehouse, start the server, show how to connect
-	@exec bin/gatehouse demo
+run: build ## Build, make the example lakehouse, start the server, show how to connect; ARGS="--listen …" for options
+	@exec bin/gatehouse demo $(ARGS)
 
 .PHONY: test
 test: check unit policies fuzz ## Everything: checks, unit and flow tests with real clients and servers, Rego tests, short fuzz

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -93,8 +94,13 @@ Examples:
 }
 
 func runVersion(_ context.Context, args []string, env environment) int {
+	const help = "Usage: gatehouse version\n\nPrints the version of the program and of the libraries that matter.\n\nExample:\n  gatehouse version\n"
+	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		fmt.Fprint(env.stdout, help)
+		return exitOK
+	}
 	if len(args) > 0 {
-		fmt.Fprintln(env.stderr, "Usage: gatehouse version")
+		fmt.Fprint(env.stderr, help)
 		return exitUsage
 	}
 	fmt.Fprintf(env.stdout, "gatehouse %s\n", version)

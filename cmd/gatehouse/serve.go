@@ -46,7 +46,7 @@ func runServe(ctx context.Context, args []string, env environment) int {
 	fs.StringVar(&o.home, "home", "", "`folder` for configuration, policy and users (default FOLDER/gatehouse)")
 	fs.StringVar(&o.listen, "listen", "", "`address` of Flight SQL, instead of the configuration's")
 	fs.StringVar(&o.http, "http", "", "`address` of /healthz, /readyz and /metrics, instead of the configuration's; off for none")
-	fs.BoolVar(&o.tls, "tls", false, "on first use, make a self-signed certificate and serve with TLS")
+	fs.BoolVar(&o.tls, "tls", false, "serve with TLS, by a self-signed certificate beside the configuration if it names none")
 	fs.Usage = func() {
 		fmt.Fprint(env.stderr, serveHelp)
 		fs.PrintDefaults()
@@ -88,6 +88,11 @@ func serveConfig(ctx context.Context, cfg Config, o serveOptions, first bool, en
 	if o.http != "" {
 		cfg.Listen.HTTP = o.http
 	}
+	if o.tls && cfg.TLS.Cert == "" { // a configuration that was written without the option
+		if err := certify(&cfg, o); err != nil {
+			return err
+		}
+	}
 	if err := cfg.check(); err != nil { // an option may have made it unsafe
 		return err
 	}
@@ -110,22 +115,45 @@ func serveConfig(ctx context.Context, cfg Config, o serveOptions, first bool, en
 	})
 }
 
+// certify makes cfg use tls.crt and tls.key beside the configuration, which are made unless they exist.
+func certify(cfg *Config, o serveOptions) error {
+	dir, err := filepath.Abs(filepath.Dir(o.config))
+	if err != nil {
+		return err
+	}
+	cfg.TLS.Cert, cfg.TLS.Key = filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	if _, err := os.Stat(cfg.TLS.Cert); err == nil {
+		return nil
+	}
+	if err := selfSigned(cfg.TLS.Cert, cfg.TLS.Key, cfg.Listen.Flight); err != nil {
+		return fmt.Errorf("cannot make a certificate: %w", err)
+	}
+	return nil
+}
+
 func printServing(w io.Writer, cfg Config, o serveOptions, ls *listeners, first bool) {
 	scheme := "grpc"
 	if cfg.TLS.Cert != "" {
 		scheme = "grpc+tls"
 	}
 	fmt.Fprintf(w, "Gatehouse serves %s://%s by %s.\n", scheme, ls.flight.Addr(), o.config)
-	if !first {
-		return
+	if ls.http != nil {
+		fmt.Fprintf(w, "Health and metrics: http://%s/healthz /readyz /metrics\n", ls.http.Addr())
 	}
-	users := cfg.Auth.UsersFile
-	fmt.Fprintf(w, `Nothing is allowed yet. Next:
+	if first {
+		ca := ""
+		if o.tls {
+			ca = " --ca " + cfg.TLS.Cert
+		}
+		tables := filepath.Join(cfg.Policy.Dir, "tables")
+		fmt.Fprintf(w, `Nothing is allowed yet. Next, in another shell:
   1. gatehouse user add --file %s --role admin NAME
-  2. edit %s, then: gatehouse policy test %s
-  3. gatehouse sql --url %s://%s --user NAME
+  2. write %s/CATALOG/SCHEMA/TABLE.rego (%s/example.rego shows how), then: gatehouse policy test %s
+  3. gatehouse sql --url %s://%s%s --user NAME
 The running server sees changes of users and policy at once.
-`, users, filepath.Join(cfg.Policy.Dir, "tables", "example.rego"), cfg.Policy.Dir, scheme, ls.flight.Addr())
+`, cfg.Auth.UsersFile, tables, tables, cfg.Policy.Dir, scheme, ls.flight.Addr(), ca)
+	}
+	fmt.Fprintln(w, "Ctrl-C stops the server.")
 }
 
 // prepareHome writes what is missing of a home for target and returns the configuration file, and whether it is new.

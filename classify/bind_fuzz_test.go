@@ -42,7 +42,6 @@ func FuzzBind(f *testing.F) {
 		if s.Kind() == KindExplain {
 			s = s.Inner()
 		}
-		s.Raises()
 		rels := make([]Relation, len(s.Tables()))
 		for i, ref := range s.Tables() {
 			rels[i] = Relation{Name: ref.Resolve(testNamespace), Columns: columns}

@@ -24,8 +24,8 @@ func (b *binder) predicate(n *pgquery.Node, e need) {
 }
 
 // raising says for each table reference whether something that may raise could run on its hidden rows. What stands in a
-// target list runs above every filter, so it does not count by itself; it does once a condition above uses it, since
-// conditions move down and take what they are computed from along. Aggregates and windows stop them.
+// target list runs above every filter, so it does not count by itself but for what dictionaries finds; it does once a condition
+// above uses it, since conditions move down and take what they are computed from along. Aggregates and windows stop them.
 func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 	out := make([]bool, len(b.rels))
 	for _, f := range all[*pgquery.FuncCall](tree) {
@@ -58,6 +58,7 @@ func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 			}
 		}
 	}
+	b.dictionaries(tree, out)
 	return out
 }
 

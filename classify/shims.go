@@ -22,9 +22,8 @@ func (s *Statement) In(ns Namespace) *Statement {
 	if s.tree == nil || !hasShim(s.tree) {
 		return s
 	}
-	c := *s
-	c.tree = proto.CloneOf(s.tree)
-	eachNode(c.tree, func(n *pgquery.Node) {
+	tree := proto.CloneOf(s.tree)
+	eachNode(tree, func(n *pgquery.Node) {
 		if t := n.GetResTarget(); t != nil && t.Name == "" {
 			t.Name = shim(t.Val)
 		}
@@ -37,12 +36,11 @@ func (s *Statement) In(ns Namespace) *Statement {
 			n.Node = pgquery.MakeAConstStrNode(ns.Catalog, -1).Node
 		}
 	})
-	w, err := walkTables(c.tree)
-	if err != nil || len(w.bases) != len(s.tables) {
+	c, err := s.withTree(tree)
+	if err != nil {
 		return s // it still holds its shims, and so does not print
 	}
-	c.nodes = w.bases
-	return &c
+	return c
 }
 
 // shim returns the name of the function that n calls if it is one that In replaces, else "".

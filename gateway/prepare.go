@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"gatehouse/classify"
 	"gatehouse/executors"
@@ -82,23 +84,35 @@ func (p *Prepared) Execute(ctx context.Context, s *Session, args []any) (*Result
 	if err != nil {
 		return nil, err
 	}
-	res, err := r.query(p.sql, args)
-	if err == nil && len(args) != len(paramFields(res)) {
-		err = &classify.SyntaxError{Message: "the number of bound values is not the number of parameters", Pos: -1}
-		_ = res.end(err)
-		return nil, err
+	if args == nil {
+		args = []any{}
 	}
+	res, err := r.query(p.sql, args)
 	if err != nil {
 		return nil, r.finish(err)
 	}
 	return res, nil
 }
 
-func paramFields(r *Result) []arrow.Field {
-	if r.params == nil {
-		return nil
+// settle puts what it can of the values of stmt's parameters into its tree, where they count as constants, and returns the
+// values that are left to bind.
+func settle(stmt *classify.Statement, args []any) (*classify.Statement, []any, error) {
+	if len(args) != stmt.Params() {
+		return nil, nil, &classify.SyntaxError{Message: "the number of bound values is not the number of parameters", Pos: -1}
 	}
-	return r.params.Fields()
+	values := make([]any, len(args))
+	for i, v := range args {
+		values[i] = v
+		if d, ok := v.(*scalar.Date32); ok && d.IsValid() {
+			values[i] = classify.Date(d.Value.ToTime().Format(time.DateOnly))
+		}
+	}
+	stmt, left, err := stmt.WithArgs(values)
+	rest := make([]any, len(left))
+	for i, k := range left {
+		rest[i] = args[k]
+	}
+	return stmt, rest, err
 }
 
 // Update runs a statement that returns no rows, and returns how many rows it changed: 0 for SET, USE and the like.

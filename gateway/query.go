@@ -24,11 +24,16 @@ func (g *Gateway) Query(ctx context.Context, s *Session, sql string) (*Result, e
 	return res, nil
 }
 
-// query is the whole flow. args are the values of the statement's parameters.
+// query is the whole flow. args are the values of the statement's parameters; nil if it is not known that there are none.
 func (r *run) query(sql string, args []any) (*Result, error) {
 	stmt, err := r.classify(sql)
 	if err != nil {
 		return nil, err
+	}
+	if args != nil {
+		if stmt, args, err = settle(stmt, args); err != nil {
+			return nil, err
+		}
 	}
 	if stmt.Kind() != classify.KindSelect {
 		return r.answer(stmt)
@@ -45,7 +50,7 @@ func (r *run) query(sql string, args []any) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{run: r, prepared: prepared, schema: r.session.present(prepared.Schema()), params: prepared.Params(), args: args}, nil
+	return &Result{run: r, prepared: prepared, schema: r.session.present(prepared.Schema()), args: args}, nil
 }
 
 // classify parses sql and asks whether this caller may run statements at all.

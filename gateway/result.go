@@ -20,8 +20,7 @@ type Result struct {
 	prepared executors.Prepared // nil: local
 	local    arrow.RecordBatch  // the gateway's own answer; the result owns it
 	schema   *arrow.Schema
-	params   *arrow.Schema
-	args     []any
+	args     []any // of the parameters that are left
 
 	mu   sync.Mutex
 	used bool

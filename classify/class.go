@@ -122,9 +122,9 @@ func (c *classifier) caseExpr(n *pgquery.CaseExpr) Class {
 	return worse(w, c.expr(n.Defresult), c.alike(results...))
 }
 
-// cast: of a constant it does not depend on any row; to VARCHAR it is total.
+// cast: of a constant that surely converts it does not depend on any row; to VARCHAR it is total.
 func (c *classifier) cast(n *pgquery.TypeCast) Class {
-	if n.Arg.GetAConst() != nil {
+	if k := n.Arg.GetAConst(); k != nil && constantConverts(k, writtenType(n.TypeName)) {
 		return ClassLeakproof
 	}
 	w := c.expr(n.Arg)
@@ -142,7 +142,11 @@ func (c *classifier) cast(n *pgquery.TypeCast) Class {
 func (c *classifier) truth(ns []*pgquery.Node) Class {
 	for _, n := range ns {
 		switch t := n.GetNode().(type) {
-		case *pgquery.Node_BoolExpr, *pgquery.Node_NullTest, *pgquery.Node_BooleanTest, *pgquery.Node_AConst, *pgquery.Node_SubLink:
+		case *pgquery.Node_BoolExpr, *pgquery.Node_NullTest, *pgquery.Node_BooleanTest, *pgquery.Node_SubLink:
+		case *pgquery.Node_AConst:
+			if text := t.AConst.GetSval(); text != nil && !converts(text.Sval, "boolean") {
+				return ClassRaising
+			}
 		case *pgquery.Node_AExpr:
 			if k := t.AExpr.Kind; k == pgquery.A_Expr_Kind_AEXPR_NULLIF || k == pgquery.A_Expr_Kind_AEXPR_OP && !boolean(t.AExpr) {
 				return ClassRaising
@@ -173,8 +177,11 @@ func (c *classifier) operator(e *pgquery.A_Expr) Class {
 			return w // a negative number
 		}
 		w = worse(w, ClassOfOperator(op))
-		if comparison[op] {
+		switch {
+		case comparison[op]:
 			return worse(w, c.alike(e.Lexpr, e.Rexpr))
+		case op == "||":
+			return worse(w, c.text([]*pgquery.Node{e.Lexpr, e.Rexpr}))
 		}
 		return w
 	case pgquery.A_Expr_Kind_AEXPR_DISTINCT, pgquery.A_Expr_Kind_AEXPR_NOT_DISTINCT, pgquery.A_Expr_Kind_AEXPR_NULLIF:
@@ -213,8 +220,16 @@ func (c *classifier) call(f *pgquery.FuncCall) Class {
 		return worse(w, class)
 	}
 	switch name {
-	case "coalesce", "ifnull", "nullif", "list_contains", "list_has", "array_contains", "array_has", "contains":
+	case "coalesce", "ifnull", "nullif", "list_value":
 		return worse(w, c.alike(f.Args...))
+	case "list_contains", "list_has", "array_contains", "array_has", "contains":
+		return worse(w, c.member(f.Args))
+	case "concat":
+		return worse(w, c.text(f.Args))
+	case "year", "month", "day", "sign", "isfinite", "isinf", "isnan":
+		if len(f.Args) == 1 && f.Args[0].GetAConst().GetSval() != nil {
+			return ClassRaising
+		}
 	}
 	return w
 }
@@ -235,6 +250,9 @@ func (c *classifier) oneWithLiterals(ns []*pgquery.Node) bool {
 
 // alike returns ClassLeakproof if values of ns can be compared without a cast that could raise on a column's value.
 func (c *classifier) alike(ns ...*pgquery.Node) Class {
+	if !c.literalsFit(ns) {
+		return ClassRaising
+	}
 	if c.oneWithLiterals(ns) {
 		return ClassLeakproof
 	}
@@ -328,12 +346,17 @@ func (c *classifier) typeOf(n *pgquery.Node) string {
 			return "boolean"
 		}
 	case *pgquery.Node_TypeCast:
-		if names := t.TypeCast.TypeName.GetNames(); len(names) == 1 && len(t.TypeCast.TypeName.ArrayBounds) == 0 {
-			return names[0].GetString_().GetSval()
-		}
+		return writtenType(t.TypeCast.TypeName)
+	case *pgquery.Node_CoalesceExpr:
+		return c.coalesced(t.CoalesceExpr.Args)
 	case *pgquery.Node_AExpr:
-		if e := t.AExpr; e.Kind == pgquery.A_Expr_Kind_AEXPR_OP && e.Lexpr == nil && len(e.Name) == 1 && e.Name[0].GetString_().GetSval() == "-" {
-			return c.typeOf(e.Rexpr)
+		if e := t.AExpr; e.Kind == pgquery.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 {
+			switch op := e.Name[0].GetString_().GetSval(); {
+			case op == "-" && e.Lexpr == nil:
+				return c.typeOf(e.Rexpr)
+			case op == "||": // or of another class, see text
+				return "varchar"
+			}
 		}
 	case *pgquery.Node_FuncCall:
 		switch nameOf(t.FuncCall) {

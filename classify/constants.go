@@ -1,6 +1,8 @@
 package classify
 
 import (
+	"strconv"
+
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 )
 
@@ -71,8 +73,17 @@ func arithmetic(n *pgquery.Node) string {
 	return ""
 }
 
-// instant reports whether e is a date or timestamp literal plus or minus interval literals.
+// instant reports whether e is a date or timestamp literal plus or minus one or two interval literals, all of them valid and
+// too short to lead out of range.
 func instant(e *pgquery.A_Expr) bool {
+	if inner := e.Lexpr.GetAExpr(); inner != nil {
+		return shift(e) && shift(inner) && instantLiteral(inner.Lexpr)
+	}
+	return shift(e) && instantLiteral(e.Lexpr)
+}
+
+// shift reports whether e adds an interval literal to something, or takes it away.
+func shift(e *pgquery.A_Expr) bool {
 	if e.Kind != pgquery.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
 		return false
 	}
@@ -80,14 +91,12 @@ func instant(e *pgquery.A_Expr) bool {
 		return false
 	}
 	if f := e.Rexpr.GetFuncCall(); f != nil {
-		if funcName(f) != MarkerInterval || len(f.Args) != 2 || f.Args[0].GetAConst() == nil {
-			return false
-		}
-	} else if literalOf(e.Rexpr, "interval") == "" {
-		return false
+		return funcName(f) == MarkerInterval && len(f.Args) == 2 && f.Args[0].GetAConst().GetIval() != nil &&
+			shortNumber(strconv.Itoa(int(f.Args[0].GetAConst().GetIval().GetIval())))
 	}
-	if inner := e.Lexpr.GetAExpr(); inner != nil {
-		return instant(inner)
-	}
-	return literalOf(e.Lexpr, "date") != "" || literalOf(e.Lexpr, "timestamp") != ""
+	return isInterval(literalOf(e.Rexpr, "interval"))
+}
+
+func instantLiteral(n *pgquery.Node) bool {
+	return converts(literalOf(n, "date"), "date") || converts(literalOf(n, "timestamp"), "timestamp")
 }

@@ -39,18 +39,15 @@ func (b *binder) findDates(tree *pgquery.SelectStmt) {
 	}
 }
 
-// wholeDays reports whether e is a date literal plus or minus an interval literal of days or more.
+// wholeDays reports whether e is a date literal plus or minus interval literals of days or more.
 func wholeDays(e *pgquery.A_Expr) bool {
-	if e.Kind != pgquery.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
-		return false
-	}
-	if op := e.Name[0].GetString_().GetSval(); op != "+" && op != "-" {
+	if !instant(e) || !wholeInterval(e.Rexpr) {
 		return false
 	}
 	if inner := e.Lexpr.GetAExpr(); inner != nil {
-		return wholeDays(inner) && wholeInterval(e.Rexpr)
+		return wholeDays(inner)
 	}
-	return literalOf(e.Lexpr, "date") != "" && wholeInterval(e.Rexpr)
+	return literalOf(e.Lexpr, "date") != ""
 }
 
 // literalOf returns the text of a typed string literal.

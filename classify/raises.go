@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"slices"
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
@@ -12,15 +13,16 @@ import (
 type filter struct {
 	node      *pgquery.Node // nil if it is just the equality of values
 	on        []*value
-	predicate bool // node is used as a condition, so that a cast to BOOLEAN may hide at its top
+	opaque    []*value // behind aggregates and windows
+	predicate bool     // node is used as a condition, so that a cast to BOOLEAN may hide at its top
 }
 
 func (b *binder) filter(n *pgquery.Node, e need) {
-	b.filters = append(b.filters, filter{node: n, on: e.values()})
+	b.filters = append(b.filters, filter{node: n, on: e.values(), opaque: e.opaque})
 }
 
 func (b *binder) predicate(n *pgquery.Node, e need) {
-	b.filters = append(b.filters, filter{node: n, on: e.values(), predicate: true})
+	b.filters = append(b.filters, filter{node: n, on: e.values(), opaque: e.opaque, predicate: true})
 }
 
 // raising says for each table reference whether something that may raise could run on its hidden rows. What stands in a
@@ -40,6 +42,7 @@ func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 	may := map[*value]bool{}
 	for _, f := range b.filters {
 		raises := f.node != nil && b.class(f.node, f.predicate) != ClassLeakproof
+		above := aggregated(f.opaque, f.node)
 		var bases []int
 		rowwise(f.on, func(v *value) {
 			if v.table >= 0 {
@@ -47,23 +50,37 @@ func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 				return
 			}
 			if _, known := may[v]; !known {
-				// What has only aggregates in it is not computed on rows of a table.
-				may[v] = len(v.plain) > 0 && (v.raises || (v.node != nil && b.class(v.node, false) != ClassLeakproof))
+				// What has only aggregates in it is not computed on rows of a table. What has nothing in it may be a constant that
+				// fails, and the engine computes that with the first rows that come by.
+				may[v] = (len(v.plain) > 0 || !aggregated(v.opaque, v.node)) && (v.raises || (v.node != nil && b.class(v.node, false) != ClassLeakproof))
 			}
-			raises = raises || may[v]
+			raises, above = raises || may[v], above || aggregated(v.opaque, v.node)
 		})
-		if raises {
-			for _, i := range bases {
-				out[i] = true
-			}
+		if !raises {
+			continue
+		}
+		for i := range out {
+			// A condition on constants alone may stand at any table.
+			out[i] = out[i] || len(bases) == 0 && !above || slices.Contains(bases, i)
 		}
 	}
 	b.dictionaries(tree, out)
 	return out
 }
 
+// aggregated reports whether something stands above an aggregate or a window.
+func aggregated(opaque []*value, n *pgquery.Node) bool {
+	found := len(opaque) > 0
+	if n != nil && !found {
+		for _, f := range all[*pgquery.FuncCall](n) {
+			found = found || f.Over != nil || isAggregate(f)
+		}
+	}
+	return found
+}
+
 // class returns the class of an expression of the statement. What is behind an aggregate, a window or a subquery counts
-// as a plain value here: its own parts are looked at where they run. A constant is computed once, whatever the rows are.
+// as a plain value here: its own parts are looked at where they run.
 func (b *binder) class(n *pgquery.Node, predicate bool) Class {
 	key := classed{n, predicate}
 	c, known := b.classes[key]

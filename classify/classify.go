@@ -28,6 +28,9 @@ const (
 	KindShow        // SHOW name
 	KindUse         // USE catalog.schema
 	KindTransaction // BEGIN, COMMIT, ROLLBACK: no-ops in autocommit mode
+	KindAccess      // GRANT, REVOKE, DENY, CREATE ROLE, DROP ROLE; see Statement.Access
+	KindSetRole     // SET ROLE
+	KindShowAccess  // SHOW GRANTS and the like, CHECK ACCESS
 )
 
 // Name is a table's full name. Schema is a namespace of any depth, its levels joined with dots.

@@ -14,6 +14,9 @@ func session(text string, toks []token) (*Statement, error) {
 		return nil, nil
 	}
 	word := strings.ToUpper(first.text)
+	if s, err := access(text, toks); s != nil || err != nil {
+		return s, err
+	}
 	if refused[word] {
 		return nil, &UnsupportedError{Construct: word, Pos: first.pos}
 	}
@@ -175,7 +178,10 @@ func (p *words) show(s *Statement) error {
 		if !p.peek().is("from") && !p.peek().is("in") {
 			return p.unexpected()
 		}
-	case "ALL", "GRANTS", "CREATE", "FUNCTIONS", "STATS", "SESSION":
+	case "ALL":
+		s.kind, s.name = KindShow, "all"
+		return nil
+	case "GRANTS", "CREATE", "FUNCTIONS", "STATS", "SESSION":
 		return &UnsupportedError{Construct: "SHOW " + strings.ToUpper(t.text), Pos: t.pos}
 	default:
 		s.kind = KindShow

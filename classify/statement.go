@@ -19,6 +19,7 @@ type Statement struct {
 	pattern   string
 	target    []string
 	hash      string
+	rights    *Access // KindAccess, KindSetRole, KindShowAccess
 }
 
 // Text returns the statement as the user wrote it.

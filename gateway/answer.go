@@ -45,8 +45,10 @@ func answerSchema(stmt *classify.Statement) (*arrow.Schema, error) {
 		return settingSchema, nil
 	case classify.KindExplain:
 		return explainSchema, nil
-	case classify.KindSet, classify.KindUse, classify.KindTransaction:
+	case classify.KindSet, classify.KindUse, classify.KindTransaction, classify.KindAccess, classify.KindSetRole:
 		return noColumns, nil
+	case classify.KindShowAccess:
+		return accessSchemas[stmt.Access().Action], nil
 	}
 	return nil, fmt.Errorf("statement kind %d has no answer", stmt.Kind())
 }
@@ -74,6 +76,12 @@ func (r *run) answer(stmt *classify.Statement) (*Result, error) {
 	case classify.KindUse:
 		err = r.use(stmt)
 	case classify.KindTransaction:
+	case classify.KindAccess:
+		err = r.changeRights(stmt)
+	case classify.KindSetRole:
+		err = r.setRole(stmt)
+	case classify.KindShowAccess:
+		rows, err = r.showAccess(stmt)
 	case classify.KindExplain:
 		rows, err = r.explain(stmt)
 	}

@@ -89,7 +89,8 @@ func public(ctx context.Context, query string, err error) error {
 func known(err error) bool {
 	switch err.(type) {
 	case *classify.SyntaxError, *classify.UnsupportedError, *classify.NameError, *policy.DeniedError, *policy.PolicyError,
-		*executors.Error, *LimitError, *SettingError, *UnreadableError, *InternalError:
+		*executors.Error, *LimitError, *SettingError, *UnreadableError, *InternalError,
+		*policy.RightsError:
 		return true
 	}
 	for _, e := range []error{ErrClosing, ErrCancelled, ErrTimeout, ErrNoSuchQuery, ErrUnavailable, ErrRefused, ErrAudit, ErrUsed} {
@@ -121,6 +122,8 @@ func class(err error) string {
 		return "limit"
 	case *SettingError:
 		return "setting"
+	case *policy.RightsError:
+		return "rights"
 	case *UnreadableError:
 		return "unreadable"
 	}

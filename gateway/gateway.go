@@ -34,6 +34,7 @@ type Config struct {
 	Planner  *plan.Planner
 	Executor executors.Executor
 	Audit    audit.Sink
+	Grants   policy.RightsStore // nil: GRANT and the like are refused
 	Default  classify.Namespace // where unqualified names of a new session resolve
 	Limits   Limits
 	Log      *slog.Logger          // nil: discard

@@ -143,7 +143,7 @@ func (r *run) update(sql string) error {
 
 func returnsRows(stmt *classify.Statement) bool {
 	switch stmt.Kind() {
-	case classify.KindSet, classify.KindUse, classify.KindTransaction:
+	case classify.KindSet, classify.KindUse, classify.KindTransaction, classify.KindAccess, classify.KindSetRole:
 		return false
 	}
 	return true

@@ -133,5 +133,6 @@ func (r *run) denied(what string) error { return &policy.DeniedError{Decision: r
 var kindName = map[classify.Kind]string{
 	classify.KindSelect: "select", classify.KindExplain: "explain", classify.KindShowCatalogs: "show_catalogs",
 	classify.KindShowSchemas: "show_schemas", classify.KindShowTables: "show_tables", classify.KindShowColumns: "show_columns",
+	classify.KindAccess: "access", classify.KindSetRole: "set_role", classify.KindShowAccess: "show_access",
 	classify.KindSet: "set", classify.KindShow: "show", classify.KindUse: "use", classify.KindTransaction: "transaction",
 }

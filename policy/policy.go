@@ -33,7 +33,8 @@ type Resource struct {
 	Table   string
 	Columns []string // FilterColumns: exactly one; SelectFromColumns: all that are used, possibly none
 	Setting string
-	Detail  *Table // set once the table is loaded
+	Detail  *Table        // set once the table is loaded
+	Grant   *GrantRequest // for operations about rights
 }
 
 // Table describes a loaded table to the policy.

@@ -10,6 +10,7 @@ type Config struct {
 	Auth     AuthConfig               `yaml:"auth"`
 	Catalogs map[string]CatalogConfig `yaml:"catalogs"`
 	Policy   PolicyConfig             `yaml:"policy"`
+	Grants   GrantsConfig             `yaml:"grants"`
 	Executor ExecutorConfig           `yaml:"executor"`
 	Audit    AuditConfig              `yaml:"audit"`
 	Limits   LimitsConfig             `yaml:"limits"`
@@ -73,6 +74,13 @@ type PolicyConfig struct {
 	Prefer      string        `yaml:"prefer"`        // batch: ask batch rules where both forms exist
 	Timeout     time.Duration `yaml:"timeout"`       // of one decision; default 250ms
 	HashKeyFile string        `yaml:"hash_key_file"` // file with the key of gw_hash masks, at least 32 bytes; without it they are refused
+}
+
+// GrantsConfig says where GRANT and the like are kept: file or postgres. Without this section these statements are refused.
+type GrantsConfig struct {
+	File      string `yaml:"file"`       // SQLite file, for one gateway; made if it is not there
+	Postgres  string `yaml:"postgres"`   // file with a PostgreSQL connection string, for several gateways
+	AdminRole string `yaml:"admin_role"` // the role whose members may change every right; the sign-in gives it
 }
 
 // BundleConfig is an OPA bundle server.

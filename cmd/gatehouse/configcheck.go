@@ -25,6 +25,7 @@ func (c *Config) resolve(dir string) {
 	for _, p := range []*string{
 		&c.TLS.Cert, &c.TLS.Key, &c.TLS.ClientCA, &c.Auth.UsersFile, &c.Auth.TaskKey, &c.Policy.Dir, &c.Policy.HashKeyFile,
 		&c.Policy.Bundle.TokenFile, &c.Policy.Bundle.KeyFile, &c.Executor.Dir, &c.Audit.File,
+		&c.Grants.File, &c.Grants.Postgres,
 	} {
 		abs(p)
 	}
@@ -91,6 +92,7 @@ func (c Config) check() error {
 	c.checkCatalogs(k)
 	c.checkPolicy(k)
 	c.checkRest(k)
+	c.checkGrants(k)
 	if len(k.problems) == 0 {
 		return nil
 	}

@@ -252,6 +252,7 @@ func demoConfig(home, dir, policy, users, key string) Config {
 		},
 		Policy:   PolicyConfig{Dir: policy, HashKeyFile: key},
 		Executor: ExecutorConfig{Dir: filepath.Join(home, "run")},
+		Grants:   GrantsConfig{File: filepath.Join(home, "grants.db"), AdminRole: "admin"},
 		Audit:    AuditConfig{File: filepath.Join(home, "audit.jsonl")},
 		Session:  SessionConfig{Catalog: lake.Catalog, Schema: lake.Namespace},
 	}

@@ -27,6 +27,7 @@ import (
 	"gatehouse/gateway"
 	"gatehouse/gateway/flight"
 	"gatehouse/plan"
+	"gatehouse/policy/grants"
 	"gatehouse/policy/opa"
 )
 
@@ -45,7 +46,7 @@ type process struct {
 
 // assemble builds a process from a checked configuration. It is the one place where parts meet. On an error everything
 // that was made is closed again.
-func assemble(_ context.Context, cfg Config, ls *listeners, env environment) (p *process, err error) {
+func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (p *process, err error) {
 	level := slog.LevelWarn
 	if cfg.example {
 		level = slog.LevelError // a failed statement is part of the show
@@ -73,7 +74,14 @@ func assemble(_ context.Context, cfg Config, ls *listeners, env environment) (p 
 	if err != nil {
 		return nil, err
 	}
-	decider, err := decider(cfg, log)
+	rights, err := openGrants(ctx, cfg.Grants, log)
+	if err != nil {
+		return nil, err
+	}
+	if rights != nil {
+		p.own(rights.Close)
+	}
+	decider, err := decider(cfg, rights, log)
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +102,17 @@ func assemble(_ context.Context, cfg Config, ls *listeners, env environment) (p 
 	if err != nil {
 		return nil, err
 	}
-	p.gateway, err = gateway.New(gateway.Config{
+	config := gateway.Config{
 		Decider: decider, Catalogs: catalogs, Planner: planner, Executor: executor, Audit: sink,
 		Default: defaultNamespace(cfg), Log: log, Metrics: reg,
 		Limits: gateway.Limits{
 			Statement: cfg.Limits.Statement, PerUser: cfg.Limits.PerUser, Total: cfg.Limits.Total, ResultRows: cfg.Limits.ResultRows,
 		},
-	})
+	}
+	if rights != nil {
+		config.Grants = rights
+	}
+	p.gateway, err = gateway.New(config)
 	if err != nil {
 		return nil, err
 	}
@@ -230,10 +242,13 @@ func openCatalog(name string, c CatalogConfig) (catalog.Catalog, error) {
 	return sqlcat.New(s)
 }
 
-func decider(cfg Config, log *slog.Logger) (*opa.Decider, error) {
+func decider(cfg Config, rights *grants.Store, log *slog.Logger) (*opa.Decider, error) {
 	c := opa.Config{
 		Folder: cfg.Policy.Dir, Rego: cfg.Policy.Rego, Lenient: cfg.Policy.Lenient, Prefer: cfg.Policy.Prefer,
 		Timeout: cfg.Policy.Timeout, Version: version, Log: log,
+	}
+	if rights != nil {
+		c.Rights = rights
 	}
 	if b := cfg.Policy.Bundle; b.URL != "" {
 		token, err := optionalSecret(b.TokenFile)

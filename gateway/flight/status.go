@@ -70,6 +70,8 @@ func describe(err error) (codes.Code, string) {
 		return codes.ResourceExhausted, e.Error()
 	case *gateway.SettingError:
 		return codes.InvalidArgument, e.Error()
+	case *policy.RightsError:
+		return codes.InvalidArgument, e.Error()
 	case *gateway.UnreadableError:
 		return codes.FailedPrecondition, e.Error()
 	case *gateway.InternalError:

@@ -15,9 +15,14 @@
 # in place of this file.
 package trino
 
+import data.lib.grants
 import data.lib.gw
 
 default allow := false
+
+# What GRANT gives, a table's package need not say: see lib/grants.rego. Hidden columns, filters and masks of the package
+# apply to whoever reads the table, and DENY closes what a package opens.
+allow if grants.allow
 
 # Everybody who is known may try to run a statement; what it may read is asked for table by table.
 allow if {
@@ -35,10 +40,24 @@ allow if {
 allow if {
 	input.action.operation in {"AccessCatalog", "FilterCatalogs"}
 	data.tables[input.action.resource.catalog.name][_][_].read == true
+	not "*" in grants.denied
+}
+
+allow if {
+	input.action.operation in {"AccessCatalog", "FilterCatalogs"}
+	grants.sees_catalog
+	not "*" in grants.denied
 }
 
 allow if {
 	input.action.operation == "FilterSchemas"
+	grants.sees_schema
+	not "*" in grants.denied
+}
+
+allow if {
+	input.action.operation == "FilterSchemas"
+	not "*" in grants.denied
 	schema := input.action.resource.schema
 	data.tables[schema.catalogName][schema.schemaName][_].read == true
 }
@@ -59,11 +78,31 @@ table := input.action.resource.table
 
 # Full references, no helper that takes the package as an argument: an argument that is undefined would make the
 # whole call undefined, and what is undefined must never be what opens a table.
-readable if data.tables[table.catalogName][table.schemaName][table.tableName].read == true
+readable if {
+	opened
+	not "*" in grants.denied
+}
+
+readable if grants.reads
+
+# Does the table's own package open it?
+opened if data.tables[table.catalogName][table.schemaName][table.tableName].read == true
 
 uses_hidden_column if {
 	some column in table.columns
 	column in data.tables[table.catalogName][table.schemaName][table.tableName].hidden
+}
+
+uses_hidden_column if {
+	some column in table.columns
+	column in grants.denied
+}
+
+# Who has only grants has the columns that these name.
+uses_hidden_column if {
+	not opened
+	some column in table.columns
+	not grants.opens(column)
 }
 
 # Row filters: all of them apply. Those of the table, and those that hold for every table.
@@ -102,4 +141,9 @@ candidates contains nothing if {
 
 nothing := {"id": "not_readable", "expression": "NULL", "priority": 1000000}
 
-column_readable if data.tables[column.catalogName][column.schemaName][column.tableName].read == true
+column_readable if {
+	data.tables[column.catalogName][column.schemaName][column.tableName].read == true
+	not grants.closed(column.columnName)
+}
+
+column_readable if grants.opens(column.columnName)

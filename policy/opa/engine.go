@@ -31,6 +31,7 @@ type engine struct {
 	queries  map[string]*rego.PreparedEvalQuery // by entry point; no entry: the policy has no such rule
 	places   places
 	entry    EntryPoints
+	store    *layered
 }
 
 // compileFiles makes an engine of plain files; the revision is a digest over all of their names and contents.
@@ -94,8 +95,8 @@ func compile(b *bundle.Bundle, revision string, cfg Config, strict bool) (*engin
 	if err != nil {
 		return nil, err
 	}
-	store := inmem.NewFromObjectWithOpts(b.Data, inmem.OptRoundTripOnWrite(false))
-	e := &engine{revision: revision, queries: map[string]*rego.PreparedEvalQuery{}, entry: cfg.Entry}
+	store := &layered{inmem.NewFromObjectWithOpts(b.Data, inmem.OptRoundTripOnWrite(false))}
+	e := &engine{revision: revision, queries: map[string]*rego.PreparedEvalQuery{}, entry: cfg.Entry, store: store}
 	for _, path := range e.entry.all() {
 		if path == None || len(compiler.GetRulesExact(dataRef(path))) == 0 {
 			continue

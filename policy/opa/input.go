@@ -118,8 +118,10 @@ func kindName(k classify.Kind) string {
 		return "explain"
 	case classify.KindShowCatalogs, classify.KindShowSchemas, classify.KindShowTables, classify.KindShowColumns:
 		return "metadata"
-	case classify.KindSet, classify.KindShow, classify.KindUse:
+	case classify.KindSet, classify.KindShow, classify.KindUse, classify.KindSetRole:
 		return "session"
+	case classify.KindAccess, classify.KindShowAccess:
+		return "access"
 	case classify.KindTransaction:
 		return "transaction"
 	default:
@@ -128,8 +130,9 @@ func kindName(k classify.Kind) string {
 }
 
 // document joins context, operation and resource into one input.
-func document(context ast.Value, op string, resource ast.Value) ast.Value {
-	return object(field{"context", context}, field{"action", object(field{"operation", str(op)}, field{"resource", resource})})
+func document(context ast.Value, op string, resource ast.Value, more ...field) ast.Value {
+	action := append([]field{{"operation", str(op)}, {"resource", resource}}, more...)
+	return object(field{"context", context}, field{"action", object(action...)})
 }
 
 // batchDocument is the input of the batch rules.
@@ -144,8 +147,14 @@ func batchDocument(context ast.Value, op string, resources []ast.Value) ast.Valu
 // resource makes action.resource of r as Trino nests it; nil for none.
 func resource(op policy.Operation, r policy.Resource) ast.Value {
 	switch op {
-	case policy.ExecuteQuery:
+	case policy.ExecuteQuery, policy.Administer, policy.ShowRoles, policy.CreateRole, policy.DropRole, policy.GrantRoles, policy.RevokeRoles:
 		return nil
+	case policy.Revoke, policy.Deny:
+		return levelResource(r)
+	case policy.GrantCatalog:
+		return object(field{"catalog", object(field{"name", str(r.Catalog)})})
+	case policy.GrantSchema, policy.GrantFuture:
+		return object(field{"schema", object(field{"catalogName", str(r.Catalog)}, field{"schemaName", str(r.Schema)})})
 	case policy.AccessCatalog, policy.FilterCatalogs:
 		return object(field{"catalog", object(field{"name", str(r.Catalog)})})
 	case policy.FilterSchemas:

@@ -22,6 +22,7 @@ type judge struct {
 	d       *Decider
 	e       *engine
 	caller  policy.Caller
+	rights  policy.Rights // nil: there is no store of rights
 	context ast.Value
 	mu      sync.Mutex // ast values cache inside themselves
 }
@@ -36,11 +37,22 @@ func newJudge(d *Decider, e *engine, c policy.Caller) (*judge, error) {
 	if err != nil {
 		return nil, &policy.PolicyError{Cause: fmt.Errorf("claims: %w", err)}
 	}
-	return &judge{d: d, e: e, caller: c, context: ctx}, nil
+	j := &judge{d: d, e: e, caller: c, context: ctx}
+	if d.cfg.Rights != nil {
+		if j.rights, err = d.cfg.Rights.Current(); err != nil {
+			return nil, fmt.Errorf("%w: %w", policy.ErrNoPolicy, err)
+		}
+	}
+	return j, nil
 }
 
 // Revision implements policy.Judge.
-func (j *judge) Revision() string { return j.e.revision }
+func (j *judge) Revision() string {
+	if j.rights == nil {
+		return j.e.revision
+	}
+	return fmt.Sprintf("%s+grants.%d", j.e.revision, j.rights.Version())
+}
 
 // errUndefined says that a rule has no value for an input.
 var errUndefined = errors.New("undefined")
@@ -58,7 +70,12 @@ func (j *judge) eval(ctx context.Context, path string, input ast.Value) (value a
 			value, err = nil, fmt.Errorf("data.%s: panic: %v", dotted(path), p)
 		}
 	}()
-	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(j.caller.Time))
+	txn, err := j.e.store.begin(ctx, j.rights)
+	if err != nil {
+		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
+	}
+	defer j.e.store.Abort(ctx, txn)
+	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(j.caller.Time), rego.EvalTransaction(txn))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
@@ -89,7 +106,7 @@ func (j *judge) allowAll(ctx context.Context, op policy.Operation, rs []policy.R
 	}
 	out := make([]bool, len(rs))
 	for i, r := range rs {
-		input := document(j.context, string(op), resource(op, r))
+		input := document(j.context, string(op), resource(op, r), grantOperation(r)...)
 		v, err := j.eval(ctx, j.e.entry.Allow, input)
 		if err != nil && !errors.Is(err, errUndefined) {
 			return nil, err

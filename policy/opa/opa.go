@@ -26,6 +26,8 @@ type Config struct {
 	Files  map[string][]byte // fixed files by slash-separated path
 	Bundle *BundleServer     // an OPA bundle server
 
+	Rights policy.RightsSource // what policies see as data.gateway.grants; nil: nothing
+
 	Entry     EntryPoints
 	Prefer    string        // "batch": ask batch rules where both forms exist; "": single rules
 	Rego      string        // "v1" (default), "v0", or "auto": v1, and v0 if that does not parse

@@ -1,0 +1,312 @@
+package gateway
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"gatehouse/audit"
+	"gatehouse/classify"
+	"gatehouse/policy"
+)
+
+// changeTries is how often a change is decided anew because the rights changed in between.
+const changeTries = 8
+
+// errNoGrants answers statements about rights where no store of rights is configured.
+var errNoGrants = &policy.RightsError{Message: "GRANT and the like are not in use here: the operator has configured no store of rights"}
+
+// changeRights runs GRANT, REVOKE, DENY, CREATE ROLE and DROP ROLE: all of the statement, or nothing of it.
+func (r *run) changeRights(stmt *classify.Statement) error {
+	store := r.g.cfg.Grants
+	if store == nil {
+		return errNoGrants
+	}
+	a := stmt.Access()
+	r.event.Kind = string(a.Action)
+	for range changeTries {
+		base, err := r.rights()
+		if err != nil {
+			return err
+		}
+		changes, err := r.changes(a, base)
+		if err != nil {
+			return err
+		}
+		r.noteRights(changes)
+		if err := r.started(); err != nil {
+			return err
+		}
+		_, err = store.Apply(r.ctx, base, r.author(), changes)
+		if !errors.Is(err, policy.ErrRightsChanged) {
+			return err
+		}
+		// What was allowed a moment ago may not be allowed now.
+		if err := r.decide(stmt.Kind(), stmt.Hash()); err != nil {
+			return err
+		}
+	}
+	return &LimitError{What: "changes of rights at once, try again"}
+}
+
+// rights returns the rights that the run decides with.
+func (r *run) rights() (policy.Rights, error) {
+	if p, ok := r.judge.(policy.Pinned); ok && r.g.cfg.Grants != nil {
+		if rights := p.Rights(); rights != nil {
+			return rights, nil
+		}
+	}
+	return nil, errNoGrants
+}
+
+func (r *run) author() policy.Author {
+	id := r.session.identity
+	return policy.Author{User: id.User, Issuer: id.Issuer, Subject: id.Subject, Query: r.id}
+}
+
+// noteRights copies what the audit event has to say about changes. The history of rights has the rest, by query id.
+func (r *run) noteRights(changes []policy.Change) {
+	r.event.Objects = nil
+	for _, c := range changes {
+		name := c.Object.String()
+		if name == "" {
+			name = "role " + c.Role
+		}
+		if len(r.event.Objects) == 0 || r.event.Objects[len(r.event.Objects)-1].Name != name {
+			r.event.Objects = append(r.event.Objects, audit.Object{Name: name, Columns: c.Columns})
+		}
+	}
+}
+
+// changes resolves what a statement says into changes that the policy allows the caller to make.
+func (r *run) changes(a *classify.Access, base policy.Rights) ([]policy.Change, error) {
+	switch a.Action {
+	case classify.CreateRole, classify.DropRole:
+		return r.roleChanges(a, base)
+	case classify.GrantRole, classify.RevokeRole:
+		return r.memberChanges(a, base)
+	case classify.Grant, classify.Revoke, classify.Deny:
+		return r.privilegeChanges(a, base)
+	}
+	return nil, &classify.UnsupportedError{Construct: string(a.Action), Pos: -1}
+}
+
+// may asks the policy for one change.
+func (r *run) may(op policy.Operation, res policy.Resource, what string) error {
+	ok, err := r.judge.Allow(r.ctx, op, []policy.Resource{res})
+	if err != nil {
+		return err
+	}
+	if len(ok) != 1 || !ok[0] {
+		return r.denied(what)
+	}
+	return nil
+}
+
+func (r *run) roleChanges(a *classify.Access, base policy.Rights) ([]policy.Change, error) {
+	op, what, verb := policy.CreateRole, policy.OpCreateRole, "CREATE ROLE"
+	if a.Action == classify.DropRole {
+		op, what, verb = policy.DropRole, policy.OpDropRole, "DROP ROLE"
+	}
+	var out []policy.Change
+	for _, name := range a.Roles {
+		if err := r.may(op, policy.Resource{Grant: &policy.GrantRequest{Role: name}}, verb); err != nil {
+			return nil, err
+		}
+		known, ok := fold(name, base.Roles(), func(s string) string { return s })
+		switch {
+		case op == policy.CreateRole && (ok || foldsIntoAny(name, base.Roles())):
+			if !a.Exists {
+				return nil, &classify.NameError{Kind: "role", Name: name, Why: "exists already", Pos: -1}
+			}
+			continue
+		case op == policy.DropRole && !ok:
+			if !a.Exists {
+				return nil, noSuchRole(name)
+			}
+			continue
+		case op == policy.DropRole:
+			name = known
+		}
+		out = append(out, policy.Change{Op: what, Role: name})
+	}
+	return out, nil
+}
+
+func foldsIntoAny(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+func noSuchRole(name string) error {
+	return &classify.NameError{Kind: "role", Name: name, Why: "does not exist", Pos: -1}
+}
+
+// role returns the canonical spelling of an existing role.
+func role(name string, base policy.Rights) (string, error) {
+	known, ok := fold(name, base.Roles(), func(s string) string { return s })
+	if !ok {
+		return "", noSuchRole(name)
+	}
+	return known, nil
+}
+
+func (r *run) memberChanges(a *classify.Access, base policy.Rights) ([]policy.Change, error) {
+	op, what, verb := policy.GrantRoles, policy.OpAddMember, "GRANT ROLE "
+	if a.Action == classify.RevokeRole {
+		op, what, verb = policy.RevokeRoles, policy.OpRemoveMember, "REVOKE ROLE "
+	}
+	names := make([]string, len(a.Roles))
+	for i, written := range a.Roles {
+		name, ok := fold(written, base.Roles(), func(s string) string { return s })
+		if !ok {
+			name = written
+		}
+		err := r.may(op, policy.Resource{Grant: &policy.GrantRequest{Role: name, Option: a.Option}}, verb+name)
+		if denied := (*policy.DeniedError)(nil); errors.As(err, &denied) && !slices.Contains(r.ownRoles(base), name) {
+			err = noSuchRole(written) // other people's roles are as good as none
+		}
+		if err == nil && !ok {
+			err = noSuchRole(written)
+		}
+		if err != nil {
+			return nil, err
+		}
+		names[i] = name
+	}
+	grantees, err := principals(a.Grantees, base)
+	if err != nil {
+		return nil, err
+	}
+	var out []policy.Change
+	for _, name := range names {
+		for _, p := range grantees {
+			out = append(out, policy.Change{Op: what, Role: name, Principal: p, Option: a.Option})
+		}
+	}
+	return out, nil
+}
+
+// principals resolves grantees: roles must exist, users and groups are whom the sign-in names.
+func principals(gs []classify.Grantee, base policy.Rights) ([]policy.Principal, error) {
+	out := make([]policy.Principal, len(gs))
+	for i, g := range gs {
+		name := g.Name
+		switch g.Kind {
+		case "public":
+			out[i] = "public"
+			continue
+		case "role":
+			known, err := role(name, base)
+			if err != nil {
+				return nil, err
+			}
+			name = known
+		}
+		out[i] = policy.Principal(g.Kind + ":" + name)
+	}
+	return out, nil
+}
+
+// privilegeChanges makes GRANT, REVOKE and DENY of privileges into one change for each object, privilege and grantee.
+func (r *run) privilegeChanges(a *classify.Access, base policy.Rights) ([]policy.Change, error) {
+	targets, err := r.targets(a)
+	if err != nil {
+		return nil, err
+	}
+	var wanted []policy.Change
+	for _, t := range targets {
+		for _, priv := range a.Privileges {
+			names := []string{priv.Name}
+			if priv.Name == "ALL" {
+				names = slices.DeleteFunc(classify.PrivilegesOn(a.Level), func(n string) bool { return n == "OWNERSHIP" })
+			}
+			cols, err := t.columns(priv.Columns)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range names {
+				if err := r.mayChange(a, t, name, cols); err != nil {
+					return nil, err
+				}
+				wanted = append(wanted, policy.Change{
+					Op: changeOp(a), Object: t.object, Privilege: name, Columns: cols, Option: a.Option, Except: t.except,
+				})
+			}
+		}
+	}
+	grantees, err := principals(a.Grantees, base)
+	if err != nil {
+		return nil, err
+	}
+	var out []policy.Change
+	for _, c := range wanted {
+		for _, p := range grantees {
+			c.Principal = p
+			out = append(out, c)
+		}
+	}
+	return out, nil
+}
+
+func changeOp(a *classify.Access) policy.RightsOp {
+	switch {
+	case a.Action == classify.Deny:
+		return policy.OpDeny
+	case a.Action == classify.Grant:
+		return policy.OpAllow
+	case a.Denial:
+		return policy.OpUndeny
+	}
+	return policy.OpRevoke
+}
+
+// mayChange asks the policy about one privilege on one object.
+func (r *run) mayChange(a *classify.Access, t target, privilege string, cols []string) error {
+	op := policy.Revoke
+	switch {
+	case a.Action == classify.Deny || a.Denial:
+		op = policy.Deny
+	case a.Action == classify.Grant:
+		op = map[classify.Level]policy.Operation{
+			classify.LevelCatalog: policy.GrantCatalog, classify.LevelSchema: policy.GrantSchema, classify.LevelTable: policy.GrantTable,
+			classify.LevelFutureTables: policy.GrantFuture,
+		}[t.object.Level]
+	}
+	return r.may(op, policy.Resource{
+		Catalog: t.object.Catalog, Schema: t.object.Schema, Table: t.object.Table, Columns: cols,
+		Grant: &policy.GrantRequest{Privilege: privilege, Option: a.Option, Except: t.except},
+	}, strings.ToUpper(string(a.Action))+" "+privilege+" on \""+t.written+"\"")
+}
+
+// setRole leaves the session one of the caller's roles, none, or all again.
+func (r *run) setRole(stmt *classify.Statement) error {
+	base, err := r.rights()
+	if err != nil {
+		return err
+	}
+	a, value := stmt.Access(), ""
+	switch {
+	case len(a.Roles) == 1:
+		name, ok := fold(a.Roles[0], r.ownRoles(base), func(s string) string { return s })
+		if !ok {
+			return noSuchRole(a.Roles[0]) // also for a role of others
+		}
+		value = "role:" + name
+	case !a.Exists:
+		value = "none"
+	}
+	s := r.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if value == "" {
+		delete(s.settings, "role")
+	} else {
+		s.settings["role"] = value
+	}
+	return nil
+}
+
+// ownRoles are the roles of the caller, through roles of roles.
+func (r *run) ownRoles(base policy.Rights) []string {
+	return reachable(base, own(base, r.session.identity))
+}

@@ -1,0 +1,378 @@
+package grants
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gatehouse/classify"
+	"gatehouse/policy"
+)
+
+// stamp is who made a change and when.
+type stamp struct {
+	by string
+	at time.Time
+}
+
+// apply returns s after all of changes, and those of them that changed something, with their before and after.
+func (s *State) apply(changes []policy.Change, by stamp) (*State, []policy.Change, error) {
+	out := &State{version: s.version + 1, root: s.root}
+	var made []policy.Change
+	for _, c := range changes {
+		before := out.show(c)
+		root, err := out.one(c, by)
+		if err != nil {
+			return nil, nil, err
+		}
+		next := &State{version: out.version, root: root}
+		c.Before, c.After = before, next.show(c)
+		if c.Before != c.After {
+			made = append(made, c)
+			out = next
+		}
+	}
+	out.root = set(out.root, 0, int(out.version), "version")
+	return out, made, nil
+}
+
+func (s *State) one(c policy.Change, by stamp) (node, error) {
+	switch c.Op {
+	case policy.OpCreateRole:
+		return s.createRole(c, by)
+	case policy.OpDropRole:
+		return s.dropRole(c)
+	case policy.OpAddMember, policy.OpRemoveMember:
+		return s.member(c)
+	case policy.OpAllow, policy.OpDeny:
+		return s.add(c, by)
+	case policy.OpRevoke, policy.OpUndeny:
+		return s.take(c, by)
+	}
+	return nil, fmt.Errorf("grants: change %q is unknown", c.Op)
+}
+
+func (s *State) hasRole(name string) bool { return child(s.root, "roles", name) != nil }
+
+func (s *State) isAdmin(role string) bool { return s.root["admin"] == "role:"+role }
+
+func (s *State) createRole(c policy.Change, by stamp) (node, error) {
+	if c.Role == "" {
+		return nil, &policy.RightsError{Message: "a role has no name"}
+	}
+	if s.hasRole(c.Role) {
+		return s.root, nil
+	}
+	root := set(s.root, 0, leaf(by, nil), "roles", c.Role)
+	return set(root, 0, []any{}, "members", "role:"+c.Role), nil
+}
+
+// dropRole removes the role, its memberships in both directions, and every right of it.
+func (s *State) dropRole(c policy.Change) (node, error) {
+	if s.isAdmin(c.Role) {
+		return nil, &policy.RightsError{Message: fmt.Sprintf("the role %q is the administrators' and cannot be dropped", c.Role)}
+	}
+	if !s.hasRole(c.Role) {
+		return s.root, nil
+	}
+	p := "role:" + c.Role
+	root := set(s.root, 1, nil, "roles", c.Role)
+	root = set(root, 1, nil, "members", p)
+	root = set(root, 1, nil, "options", p)
+	for _, kind := range []string{"members", "options"} {
+		for holder, v := range child(root, kind) {
+			if roles := texts(v); slices.Contains(roles, p) {
+				root = without(root, kind, holder, roles, p)
+			}
+		}
+	}
+	at := &State{root: root}
+	for _, r := range at.List(nil, policy.Principal(p)) {
+		root = put(root, r.Object, r.Denied, policy.Principal(p), r.Privilege, nil)
+	}
+	return root, nil
+}
+
+// without takes role out of the list of holder. A role keeps its entry of members, which says that it exists.
+func without(root node, kind, holder string, roles []string, role string) node {
+	left := list(slices.DeleteFunc(slices.Clone(roles), func(r string) bool { return r == role }))
+	if len(left) == 0 && !(kind == "members" && strings.HasPrefix(holder, "role:")) {
+		return set(root, 1, nil, kind, holder)
+	}
+	return set(root, 1, left, kind, holder)
+}
+
+func (s *State) member(c policy.Change) (node, error) {
+	if err := s.principal(c.Principal); err != nil {
+		return nil, err
+	}
+	if !s.hasRole(c.Role) {
+		return nil, noRole(c.Role)
+	}
+	if c.Principal == "public" {
+		return nil, &policy.RightsError{Message: "PUBLIC cannot be a member of a role; grant the rights to PUBLIC instead"}
+	}
+	role, holder, root := "role:"+c.Role, string(c.Principal), s.root
+	kinds := []string{"members", "options"}
+	if c.Op == policy.OpRemoveMember && c.Option || c.Op == policy.OpAddMember && !c.Option {
+		kinds = kinds[:1]
+		if c.Op == policy.OpRemoveMember {
+			kinds = []string{"options"}
+		}
+	}
+	for _, kind := range kinds {
+		v, _ := get(root, kind, holder)
+		if c.Op == policy.OpAddMember {
+			root = set(root, 1, list(append(texts(v), role)), kind, holder)
+		} else if slices.Contains(texts(v), role) {
+			root = without(root, kind, holder, texts(v), role)
+		}
+	}
+	return root, nil
+}
+
+func noRole(name string) error {
+	return &policy.RightsError{Message: fmt.Sprintf("role %q does not exist", name)}
+}
+
+// principal checks that p can hold a right.
+func (s *State) principal(p policy.Principal) error {
+	if p == "public" {
+		return nil
+	}
+	kind, name, ok := strings.Cut(string(p), ":")
+	switch {
+	case !ok || name == "" || strings.ContainsRune(name, 0):
+	case kind == "role":
+		if !s.hasRole(name) {
+			return noRole(name)
+		}
+		return nil
+	case kind == "user", kind == "group":
+		return nil
+	}
+	return &policy.RightsError{Message: fmt.Sprintf("%q cannot hold rights", string(p))}
+}
+
+// check refuses rights that do not exist.
+func (s *State) check(c policy.Change) error {
+	if err := s.principal(c.Principal); err != nil {
+		return err
+	}
+	if !slices.Contains(classify.PrivilegesOn(c.Object.Level), c.Privilege) {
+		return &policy.RightsError{Message: fmt.Sprintf("there is no privilege %s on a %s", c.Privilege, c.Object.Level)}
+	}
+	o := c.Object
+	tables, schemas := o.Level == classify.LevelTable, o.Level != classify.LevelCatalog
+	if o.Catalog == "" || schemas != (o.Schema != "") || tables != (o.Table != "") || len(c.Columns) > 0 && !tables {
+		return &policy.RightsError{Message: fmt.Sprintf("%q is no %s", o.String(), o.Level)}
+	}
+	if c.Op == policy.OpDeny && c.Privilege == "OWNERSHIP" {
+		return &policy.RightsError{Message: "OWNERSHIP cannot be denied; revoke it, or DENY the privileges"}
+	}
+	if c.Op == policy.OpDeny && o.Level == classify.LevelFutureTables {
+		return &policy.RightsError{Message: "DENY on future tables does not exist; DENY on the schema covers them"}
+	}
+	return nil
+}
+
+func (s *State) add(c policy.Change, by stamp) (node, error) {
+	if err := s.check(c); err != nil {
+		return nil, err
+	}
+	cols := c.Columns
+	if len(cols) == 0 {
+		cols = []string{all}
+	}
+	old := s.leaf(c)
+	n := leaf(by, nil)
+	n["columns"] = columns(append(texts(old["columns"]), cols...))
+	option := texts(old["option"])
+	if c.Option {
+		option = append(option, cols...)
+	}
+	if len(option) > 0 {
+		n["option"] = columns(option)
+	}
+	if c.Object.Level == classify.LevelFutureTables {
+		n["except"] = either(c.Except, old, "except")
+		if c.Option {
+			n["option_except"] = either(c.Except, old, "option_except")
+		} else if e, ok := old["option_except"]; ok {
+			n["option_except"] = e
+		}
+	}
+	if same(old, n) {
+		return s.root, nil
+	}
+	return put(s.root, c.Object, c.Op == policy.OpDeny, c.Principal, c.Privilege, n), nil
+}
+
+func (s *State) take(c policy.Change, by stamp) (node, error) {
+	if err := s.check(c); err != nil {
+		return nil, err
+	}
+	old := s.leaf(c)
+	if old == nil {
+		return s.root, nil
+	}
+	denied := c.Op == policy.OpUndeny
+	held, option := texts(old["columns"]), texts(old["option"])
+	if len(c.Columns) == 0 {
+		held, option = nilUnless(c.Option, held), nil
+	} else {
+		if slices.Contains(held, all) && (!c.Option || slices.Contains(option, all)) {
+			return nil, &policy.RightsError{Message: fmt.Sprintf("%s on %q is held or denied as a whole: take it back as a whole, or DENY the columns", c.Privilege, c.Object.String())}
+		}
+		gone := func(x string) bool { return slices.Contains(c.Columns, x) }
+		option = slices.DeleteFunc(option, gone)
+		if !c.Option {
+			held = slices.DeleteFunc(held, gone)
+		}
+	}
+	if len(held) == 0 {
+		return put(s.root, c.Object, denied, c.Principal, c.Privilege, nil), nil
+	}
+	n := leaf(by, nil)
+	n["columns"] = list(held)
+	if len(option) > 0 {
+		n["option"] = list(option)
+	}
+	if e, ok := old["except"]; ok {
+		n["except"] = e
+	}
+	if e, ok := old["option_except"]; ok && len(option) > 0 {
+		n["option_except"] = e
+	}
+	return put(s.root, c.Object, denied, c.Principal, c.Privilege, n), nil
+}
+
+// either returns the exceptions of two grants together: a table is covered if one of them covers it.
+func either(except []string, old node, key string) []any {
+	if e, ok := old[key]; ok {
+		before := texts(e)
+		except = slices.DeleteFunc(slices.Clone(except), func(t string) bool { return !slices.Contains(before, t) })
+	}
+	return list(except)
+}
+
+func nilUnless(b bool, ss []string) []string {
+	if b {
+		return ss
+	}
+	return nil
+}
+
+// columns is list, where "*" swallows all others.
+func columns(ss []string) []any {
+	if slices.Contains(ss, all) {
+		return []any{all}
+	}
+	return list(ss)
+}
+
+func leaf(by stamp, n node) node {
+	if n == nil {
+		n = node{}
+	}
+	n["by"], n["at"] = by.by, by.at.UTC().Format(time.RFC3339Nano)
+	return n
+}
+
+func same(a, b node) bool {
+	for _, k := range []string{"columns", "option", "except", "option_except"} {
+		if !slices.Equal(texts(a[k]), texts(b[k])) {
+			return false
+		}
+	}
+	return a != nil
+}
+
+// leaf returns what c's principal holds of c's privilege now.
+func (s *State) leaf(c policy.Change) node {
+	return child(s.root, append(place(c.Object), holding(c.Op == policy.OpDeny || c.Op == policy.OpUndeny), string(c.Principal), c.Privilege)...)
+}
+
+func holding(denied bool) string {
+	if denied {
+		return "deny"
+	}
+	return "allow"
+}
+
+// put sets or removes (nil) one right and keeps the index of who has anything where: data.gateway.grants.reach for
+// grants, data.gateway.grants.denials for denials.
+func put(root node, o policy.Object, denied bool, p policy.Principal, priv string, n node) node {
+	path := append(place(o), holding(denied), string(p), priv)
+	had := child(root, path...) != nil
+	if n == nil {
+		root = set(root, 0, nil, path...)
+	} else {
+		root = set(root, 0, n, path...)
+	}
+	step := 0
+	switch {
+	case n != nil && !had:
+		step = 1
+	case n == nil && had:
+		step = -1
+	}
+	if step == 0 {
+		return root
+	}
+	if denied {
+		return count(root, step, "denials", string(p), o.Catalog, orAll(o.Schema))
+	}
+	return count(root, step, "reach", string(p), o.Catalog, orAll(o.Schema))
+}
+
+func orAll(schema string) string {
+	if schema == "" {
+		return all
+	}
+	return schema
+}
+
+func count(root node, step int, path ...string) node {
+	v, _ := get(root, path...)
+	n, _ := v.(int)
+	if n += step; n <= 0 {
+		return set(root, 0, nil, path...)
+	}
+	return set(root, 0, n, path...)
+}
+
+// show describes what a change is about, for the history: two equal texts are no change.
+func (s *State) show(c policy.Change) string {
+	switch c.Op {
+	case policy.OpCreateRole, policy.OpDropRole:
+		if s.hasRole(c.Role) {
+			return "exists"
+		}
+		return ""
+	case policy.OpAddMember, policy.OpRemoveMember:
+		roles, admin := s.RolesOf(c.Principal)
+		switch {
+		case slices.Contains(admin, c.Role):
+			return "member with admin option"
+		case slices.Contains(roles, c.Role):
+			return "member"
+		}
+		return ""
+	}
+	l := s.leaf(c)
+	if l == nil {
+		return ""
+	}
+	out := fmt.Sprint(holding(c.Op == policy.OpDeny || c.Op == policy.OpUndeny), " (", strings.Join(texts(l["columns"]), ", "), ")")
+	if o := texts(l["option"]); len(o) > 0 {
+		out += " with grant option (" + strings.Join(o, ", ") + ")"
+	}
+	for _, key := range []string{"except", "option_except"} {
+		if e := texts(l[key]); len(e) > 0 {
+			out += " " + key + " (" + strings.Join(e, ", ") + ")"
+		}
+	}
+	return out
+}

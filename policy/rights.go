@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gatehouse/classify"
+)
+
+// The operations about rights themselves, in Trino's words where it has one.
+const (
+	CreateRole   Operation = "CreateRole"
+	DropRole     Operation = "DropRole"
+	GrantRoles   Operation = "GrantRoles"
+	RevokeRoles  Operation = "RevokeRoles"
+	ShowRoles    Operation = "ShowRoles" // everybody's rights, not only one's own
+	CheckAccess  Operation = "CheckAccess"
+	GrantCatalog Operation = "GrantCatalogPrivilege"
+	GrantSchema  Operation = "GrantSchemaPrivilege"
+	GrantTable   Operation = "GrantTablePrivilege"
+	GrantFuture  Operation = "GrantFutureTablePrivilege"
+	Revoke       Operation = "RevokePrivilege" // with the resource of the level
+	Deny         Operation = "DenyPrivilege"
+	Administer   Operation = "AdministerGrants" // may the caller change every right?
+)
+
+// Principal is who can hold a right: "user:NAME", "group:NAME", "role:NAME" or "public".
+type Principal string
+
+// Object is what a right is on. Table is "" above tables, Schema "" for a catalog.
+type Object struct {
+	Level   classify.Level `json:"level" yaml:"level"` // catalog, schema, table or future tables in schema
+	Catalog string         `json:"catalog" yaml:"catalog"`
+	Schema  string         `json:"schema,omitempty" yaml:"schema,omitempty"`
+	Table   string         `json:"table,omitempty" yaml:"table,omitempty"`
+}
+
+// String names the object with dots, unquoted.
+func (o Object) String() string {
+	s := o.Catalog
+	for _, part := range []string{o.Schema, o.Table} {
+		if part != "" {
+			s += "." + part
+		}
+	}
+	return s
+}
+
+// RightsOp is what one change of rights does.
+type RightsOp string
+
+// The changes.
+const (
+	OpCreateRole   RightsOp = "create_role"   // Role
+	OpDropRole     RightsOp = "drop_role"     // Role, with everything granted to it and of it
+	OpAddMember    RightsOp = "add_member"    // Principal becomes a member of Role, with Option: it may make others members
+	OpRemoveMember RightsOp = "remove_member" // or with Option: only the option is taken
+	OpAllow        RightsOp = "allow"
+	OpRevoke       RightsOp = "revoke" // with Option: only the option is taken
+	OpDeny         RightsOp = "deny"
+	OpUndeny       RightsOp = "undeny"
+)
+
+// Change is one change of rights.
+type Change struct {
+	Op        RightsOp  `json:"op" yaml:"op"`
+	Role      string    `json:"role,omitempty" yaml:"role,omitempty"`
+	Principal Principal `json:"principal,omitempty" yaml:"principal,omitempty"`
+	Object    Object    `json:"object,omitzero" yaml:"object,omitempty"`
+	Privilege string    `json:"privilege,omitempty" yaml:"privilege,omitempty"`
+	Columns   []string  `json:"columns,omitempty" yaml:"columns,omitempty"` // none: the whole object
+	Option    bool      `json:"option,omitempty" yaml:"option,omitempty"`
+	Except    []string  `json:"except,omitempty" yaml:"except,omitempty"` // future tables: the names that existed, so are not future
+	Before    string    `json:"before,omitempty" yaml:"-"`                // what was held before, filled in by the store
+	After     string    `json:"after,omitempty" yaml:"-"`
+}
+
+// Author is who changes rights.
+type Author struct {
+	User    string `json:"user"`
+	Issuer  string `json:"issuer"`
+	Subject string `json:"subject"`
+	Query   string `json:"query"` // the id of the statement
+}
+
+// RightsEntry is one atomic statement in the history of rights.
+type RightsEntry struct {
+	Version uint64    `json:"version"`
+	Time    time.Time `json:"time"`
+	Author  Author    `json:"author"`
+	Changes []Change  `json:"changes"`
+}
+
+// Right is one row of what is held.
+type Right struct {
+	Principal Principal
+	Privilege string
+	Object    Object
+	Columns   []string // none: the whole object
+	Option    []string // columns with grant option; "*": the whole object
+	Except    []string
+	Denied    bool
+	By        string
+	At        time.Time
+}
+
+// Rights are all rights at one version. They never change.
+type Rights interface {
+	Version() uint64
+	// Read returns the value below data.gateway.grants: maps, lists, strings and numbers, which must not be changed.
+	Read(path []string) (any, bool)
+	Roles() []string
+	// RolesOf returns the roles that p is a direct member of, and those of them that it may give on.
+	RolesOf(p Principal) (roles, admin []string)
+	// List returns rights that are directly on o if it is not nil, and directly of p if it is not "", sorted.
+	List(o *Object, p Principal) []Right
+}
+
+// The errors of changes of rights.
+var (
+	// ErrRightsChanged says that the rights changed since base was read: decide again.
+	ErrRightsChanged = errors.New("the rights have changed in between")
+	// ErrRightsUnavailable says that the store of rights cannot be reached, or not for too long: everything is denied.
+	ErrRightsUnavailable = errors.New("the store of rights is not available")
+)
+
+// RightsError says why a change of rights makes no sense. It may reach a client.
+type RightsError struct{ Message string }
+
+func (e *RightsError) Error() string { return e.Message }
+
+// RightsSource gives the rights in force now, for deciders.
+type RightsSource interface {
+	// Current returns ErrRightsUnavailable if the rights may be out of date.
+	Current() (Rights, error)
+}
+
+// Pinned is implemented by judges that decide with a store of rights.
+type Pinned interface {
+	// Rights returns the rights that this judge decides with, nil if there is no store.
+	Rights() Rights
+}
+
+// RightsStore keeps rights and their history.
+type RightsStore interface {
+	RightsSource
+	// Apply makes all changes or none, if base is still in force; else it returns ErrRightsChanged. A change that
+	// makes no sense is a *RightsError. Changes that change nothing are left out; if none is left, base is returned.
+	Apply(ctx context.Context, base Rights, who Author, changes []Change) (Rights, error)
+	// At returns the rights that were in force at t.
+	At(ctx context.Context, t time.Time) (Rights, error)
+	// History returns the newest entries first, at most limit.
+	History(ctx context.Context, limit int) ([]RightsEntry, error)
+}
+
+// GrantRequest is what a policy is asked about a change of rights; see Resource.Grant.
+type GrantRequest struct {
+	Privilege string
+	Option    bool
+	Principal Principal
+	Role      string
+	Except    []string
+}

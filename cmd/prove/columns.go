@@ -11,8 +11,8 @@ import (
 // side is one of the twin warehouses.
 type side byte
 
-// The twins. A has many hidden rows, made to raise, to overflow, to sort first and last; B has few and harmless ones; C has none.
-// Raw values under masks differ between all three.
+// The twins. A has many hidden rows, made to raise, to overflow, to sort first and last; B has as many harmless ones in files of the same
+// numbers of rows; C has none. Raw values under masks differ between all three.
 const (
 	sideA side = 'A'
 	sideB side = 'B'

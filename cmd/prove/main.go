@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	f.BoolVar(&c.small, "small", true, "make findings small")
 	f.StringVar(&c.dir, "dir", "", "folder for the twins; default: a temporary one")
 	f.BoolVar(&c.verbose, "v", false, "print every statement that fails, and how")
+	f.IntVar(&c.from, "from", 0, "number of the first statement")
 	show := f.Int("show", -1, "print this `statement` and run no other")
 	if err := f.Parse(args); err != nil {
 		return err

@@ -26,16 +26,26 @@ type observation struct {
 	class   string // of the error, "" if there was none
 	text    string // of the error, without ids
 	canary  string // found in the bytes of a batch
+	foreign string // words of an engine, a catalog or a policy, found in an error's text
+	cause   string // what only the operator sees; not compared
 }
 
 // ids are what differs between any two runs.
 var ids = regexp.MustCompile(`\b[0-9a-f]{12,}\b`)
+
+// snapshots are ids that the twins' tables got by chance; EXPLAIN shows those of tables without a policy.
+var snapshots = regexp.MustCompile(`snapshot +[0-9]+`)
 
 // observe runs a statement as eve, under policy p.
 func (t *twin) observe(ctx context.Context, p int, st *statement) (o observation) {
 	err := t.run(ctx, p, st, &o)
 	if err != nil {
 		o.class, o.text = errorClass(err), ids.ReplaceAllString(err.Error(), "ID")
+		sql, _ := st.render()
+		o.foreign = foreignWords(o.text, sql)
+		if cause := errors.Unwrap(err); cause != nil {
+			o.cause = cause.Error()
+		}
 	}
 	return o
 }
@@ -66,10 +76,11 @@ func (t *twin) run(ctx context.Context, p int, st *statement, o *observation) er
 	defer r.Release()
 	o.schema += " / " + schemaText(r.Schema())
 	search := !slices.ContainsFunc(canaryPatterns, func(c []byte) bool { return strings.Contains(sql, string(c)) })
+	explain := strings.HasPrefix(sql, "EXPLAIN")
 	for r.Next() {
 		b := r.RecordBatch()
 		o.batches = append(o.batches, b.NumRows())
-		o.read(b)
+		o.read(b, explain)
 		if search && o.canary == "" {
 			if o.canary, err = searchBytes(b); err != nil {
 				return err
@@ -79,7 +90,7 @@ func (t *twin) run(ctx context.Context, p int, st *statement, o *observation) er
 	return r.Err()
 }
 
-func (o *observation) read(b arrow.RecordBatch) {
+func (o *observation) read(b arrow.RecordBatch, explain bool) {
 	for i := range int(b.NumRows()) {
 		var text strings.Builder
 		for c, col := range b.Columns() {
@@ -92,7 +103,11 @@ func (o *observation) read(b arrow.RecordBatch) {
 				text.WriteString(col.ValueStr(i))
 			}
 		}
-		o.rows = append(o.rows, text.String())
+		if line := text.String(); explain {
+			o.rows = append(o.rows, snapshots.ReplaceAllString(line, "snapshot ID"))
+		} else {
+			o.rows = append(o.rows, line)
+		}
 	}
 }
 
@@ -112,6 +127,19 @@ func searchBytes(b arrow.RecordBatch) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// foreign matches words that only an engine, a file system or the rewritten statement has.
+var foreign = regexp.MustCompile(`(?i)__gw|read_parquet|LINE \d|\.parquet|/shop/|casting from source column|` + canaryText + `|HIDN`)
+
+// foreignWords returns words of an error's text that are neither ours nor the statement's.
+func foreignWords(text, sql string) string {
+	for _, w := range foreign.FindAllString(text, -1) {
+		if !strings.Contains(sql, w) {
+			return w
+		}
+	}
+	return ""
 }
 
 func schemaText(s *arrow.Schema) string {
@@ -164,6 +192,12 @@ func (o observation) String() string {
 	fmt.Fprintf(&b, "  schema: %s\n", o.schema)
 	if o.class != "" {
 		fmt.Fprintf(&b, "  error: %s: %s\n", o.class, o.text)
+	}
+	if o.cause != "" {
+		fmt.Fprintf(&b, "  in the log: %.300s\n", o.cause)
+	}
+	if o.foreign != "" {
+		fmt.Fprintf(&b, "  foreign text: %s\n", o.foreign)
 	}
 	if o.canary != "" {
 		fmt.Fprintf(&b, "  hidden bytes: %s\n", o.canary)

@@ -14,6 +14,7 @@ import (
 // config says how long and how to look.
 type config struct {
 	statements int
+	from       int // the first one
 	seed       uint64
 	policies   int
 	workers    int
@@ -32,6 +33,7 @@ type report struct {
 	classes    map[string]int // of errors
 	undefined  int            // differed where the statement leaves the outcome open
 	timeouts   int
+	plans      int // differed in errors from a side with fewer rows, see diffPlan
 	findings   []*finding
 	time       time.Duration
 }
@@ -42,7 +44,7 @@ func prove(ctx context.Context, c config) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &prover{config: c, world: w, report: report{classes: map[string]int{}}, start: time.Now()}
+	p := &prover{config: c, next: c.from, world: w, report: report{classes: map[string]int{}}, start: time.Now()}
 	ctx, p.cancel = context.WithCancel(ctx)
 	defer p.cancel()
 	var group sync.WaitGroup
@@ -71,7 +73,7 @@ func (p *prover) work(ctx context.Context) {
 		n := p.next
 		p.next++
 		p.mu.Unlock()
-		if n >= p.statements {
+		if n >= p.from+p.statements {
 			return
 		}
 		p.one(ctx, n)
@@ -111,6 +113,8 @@ func (p *prover) one(ctx context.Context, n int) {
 	case f == nil:
 	case f.what == diffUndefined:
 		r.undefined++
+	case f.what == diffPlan:
+		r.plans++
 	case f.what == diffTimeout:
 		r.timeouts++
 	default:
@@ -140,7 +144,8 @@ func (p *prover) shrink(ctx context.Context, f *finding) *finding {
 }
 
 func (r *report) String() string {
-	s := fmt.Sprintf("%d statements, %d with rows, %d findings, %d open by the statement, %d timeouts", r.statements, r.accepted, len(r.findings), r.undefined, r.timeouts)
+	s := fmt.Sprintf("%d statements, %d with rows, %d findings, %d open by the statement, %d errors by the plan, %d timeouts",
+		r.statements, r.accepted, len(r.findings), r.undefined, r.plans, r.timeouts)
 	if r.time > 0 {
 		s += fmt.Sprintf(", %.1f a second", float64(r.statements)/r.time.Seconds())
 	}

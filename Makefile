@@ -66,6 +66,10 @@ SEED ?= 1
 prove: ## N random statements on twin databases from SEED: nothing hidden may show
 	$(GO) run ./cmd/prove -n $(N) -seed $(SEED)
 
+.PHONY: weaken
+weaken: ## Take each barrier away, one by one: "make prove" has to find it
+	GATEHOUSE_WEAKEN=all $(GO) test -count=1 -v -timeout 60m -run TestWeaknesses ./cmd/prove
+
 .PHONY: clean
 clean: ## Remove what the build made (not the example lakehouse)
 	rm -rf bin

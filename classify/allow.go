@@ -262,6 +262,10 @@ func (a *allow) marker(n *pgquery.FuncCall, name string) error {
 			return a.refuse("syntax of a list of targets in another place")
 		}
 		inner = map[string]string{MarkerReplace: MarkerAs, MarkerRename: MarkerAs}[name]
+	case MarkerIgnore:
+		if !a.placed[n] || len(n.Args) > 0 {
+			return a.refuse("IGNORE NULLS in another place")
+		}
 	default:
 		return a.refuse("an unknown marker")
 	}
@@ -316,12 +320,18 @@ func (a *allow) call(n *pgquery.FuncCall) error {
 	if isShim(name) && len(n.Args) > 0 {
 		return a.refuse("an argument of " + name)
 	}
+	if k := len(n.Args) - 1; k > 0 && n.Over != nil && skipsNulls[name] {
+		a.place(n.Args[k].GetFuncCall(), MarkerIgnore)
+	}
 	if n.AggStar && name != "count" {
 		return a.refuse(name + "(*)")
 	}
 	a.functions[name] = true
-	return nil
+	return a.bounded(n, name)
 }
+
+// skipsNulls are the window functions that know IGNORE NULLS.
+var skipsNulls = map[string]bool{"lag": true, "lead": true, "first_value": true, "last_value": true, "nth_value": true}
 
 var comparison = map[string]bool{"=": true, "<>": true, "<": true, "<=": true, ">": true, ">=": true}
 
@@ -366,6 +376,7 @@ func (a *allow) rangeFunction(n *pgquery.RangeFunction) error {
 		a.pos = int(f.Location)
 		return a.refuse("table function " + name)
 	}
+	a.placed[f] = true
 	for _, i := range list.Items[1:] {
 		if i != nil && i.Node != nil {
 			return a.refuse("a column definition list")

@@ -28,6 +28,8 @@ package classify
 //	                              argument; e also sees all outer names
 //	__gw_interval(e, 'unit')      e any expression, unit a lower-case    INTERVAL (e) unit; INTERVAL ? unit
 //	                              singular string A_Const
+//	__gw_ignore_nulls()           none; the last argument of a window    IGNORE NULLS
+//	                              function that knows it
 //
 // Not FuncCalls:
 //
@@ -59,6 +61,7 @@ const (
 	MarkerEntry    = "__gw_entry"
 	MarkerLambda   = "__gw_lambda"
 	MarkerInterval = "__gw_interval"
+	MarkerIgnore   = "__gw_ignore_nulls"
 
 	QualifyWindow     = "__gw_qualify"
 	MarkerAtVersion   = "__gw_at_version"

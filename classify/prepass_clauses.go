@@ -28,6 +28,18 @@ func refuseByName(toks []token) ([]token, error) {
 			if next.is("key") {
 				return nil, &UnsupportedError{Construct: "USING KEY", Pos: t.pos}
 			}
+		case "COLUMNS":
+			if next.punct("(") {
+				return nil, &UnsupportedError{Construct: "COLUMNS(…)", Pos: t.pos}
+			}
+		case "LIMIT":
+			if p := get(toks, i+2); next.kind == tokNumber && (p.op("%") || p.is("percent")) {
+				return nil, &UnsupportedError{Construct: "LIMIT with a percentage", Pos: p.pos}
+			}
+		case "FOR":
+			if isName(next) && get(toks, i+2).is("in") {
+				return nil, &UnsupportedError{Construct: "a list comprehension", Pos: t.pos}
+			}
 		case "TABLESAMPLE":
 			return nil, &UnsupportedError{Construct: "TABLESAMPLE", Pos: t.pos}
 		case "BY":
@@ -37,6 +49,36 @@ func refuseByName(toks []token) ([]token, error) {
 		}
 	}
 	return toks, nil
+}
+
+// calls rewrites what DuckDB and the SQL standard have in and behind the arguments of a call and PostgreSQL lacks: FILTER without
+// WHERE, and IGNORE NULLS and RESPECT NULLS, which may stand on either side of the bracket.
+func calls(toks []token) ([]token, error) {
+	out := make([]token, 0, len(toks))
+	for i := 0; i < len(toks); i++ {
+		t, p, next := toks[i], get(toks, i-1), get(toks, i+1)
+		if t.is("filter") && p.punct(")") && next.punct("(") && !get(toks, i+2).is("where") {
+			out = append(out, t, next, mkWord("WHERE", next.pos))
+			i++
+			continue
+		}
+		inside := get(toks, i+2).punct(")") && endsOperand(p)
+		behind := get(toks, i+2).is("over") && p.punct(")")
+		if !t.is("ignore") && !t.is("respect") || !next.is("nulls") || !inside && !behind {
+			out = append(out, t)
+			continue
+		}
+		i++
+		if t.is("respect") {
+			continue // the default
+		}
+		marker := []token{mkPunct(",", t.pos), mkWord(MarkerIgnore, t.pos), mkPunct("(", t.pos), mkPunct(")", t.pos)}
+		if behind {
+			marker, out = append(marker, p), out[:len(out)-1]
+		}
+		out = append(out, marker...)
+	}
+	return out, nil
 }
 
 // trailingCommas drops a comma before the end of a list.

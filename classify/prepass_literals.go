@@ -140,7 +140,7 @@ func subscripts(toks []token) ([]token, error) {
 			continue
 		}
 		start := m[i-1] - 1
-		if !isName(get(toks, start)) || start < 0 {
+		if !isName(get(toks, start)) || start < 0 || byClause(toks, start) {
 			continue
 		}
 		for get(toks, start-1).punct(".") && isName(get(toks, start-2)) {
@@ -166,6 +166,12 @@ func subscripts(toks []token) ([]token, error) {
 		}
 	}
 	return out, nil
+}
+
+// byClause reports whether the word at i is the BY of a clause, and no name.
+func byClause(toks []token, i int) bool {
+	p := get(toks, i-1)
+	return toks[i].is("by") && (p.is("group") || p.is("order") || p.is("partition"))
 }
 
 func unit(t token) string {

@@ -46,7 +46,14 @@ func (p *printer) call(f *pgquery.FuncCall) {
 	if f.AggStar {
 		p.put("*")
 	}
-	p.list(f.Args, p.expr)
+	args, ignore := f.Args, false
+	if k := len(args) - 1; k >= 0 && p.nameOf(args[k].GetFuncCall()) == classify.MarkerIgnore {
+		args, ignore = args[:k], true
+	}
+	p.list(args, p.expr)
+	if ignore {
+		p.put(" IGNORE NULLS")
+	}
 	if len(f.AggOrder) > 0 {
 		if f.AggWithinGroup {
 			p.put(") WITHIN GROUP (ORDER BY ")

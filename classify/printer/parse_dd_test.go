@@ -15,6 +15,7 @@ var kinds = map[classify.Kind]string{
 	classify.KindSelect: "select", classify.KindExplain: "explain", classify.KindShowCatalogs: "show catalogs", classify.KindShowSchemas: "show schemas",
 	classify.KindShowTables: "show tables", classify.KindShowColumns: "show columns", classify.KindSet: "set", classify.KindShow: "show",
 	classify.KindUse: "use", classify.KindTransaction: "transaction",
+	classify.KindAccess: "access", classify.KindSetRole: "set role", classify.KindShowAccess: "show access",
 }
 
 // TestStatements runs the files of classify/testdata/statements: one statement a case, and what Parse and PrintSelect say of it.

@@ -59,6 +59,8 @@ func TestPrintedTextMeansTheSame(t *testing.T) {
 
 // dialectQueries are written so that DuckDB reads the original too.
 var dialectQueries = []string{
+	"SELECT count(*) FILTER (a > 1), lag(a IGNORE NULLS) OVER (ORDER BY b), last_value(a RESPECT NULLS) OVER w FROM t WINDOW w AS (ORDER BY b)",
+	"SELECT first_value(a IGNORE NULLS) OVER (PARTITION BY (c)[1] ORDER BY b) FROM t GROUP BY (c)[1:2]",
 	"SELECT a, SUM(Foo) FROM T WHERE x = ? AND y IN (1,2,3) GROUP BY ALL ORDER BY ALL DESC",
 	"FROM t SELECT a, b WHERE c > 1",
 	"FROM lake.main.t",

@@ -183,6 +183,24 @@ func TestPreparedDecidesAgain(t *testing.T) {
 	}
 }
 
+// A parameter whose type nothing tells gives its column the type of the value: the column must not be read as anything else.
+func TestParameterTypes(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{})
+	s := session(t, g, "admin")
+	p, err := g.Prepare(t.Context(), s, "SELECT ?")
+	check(t, err)
+	for want, arg := range map[string]any{"abcdefghijkl": "abcdefghijkl", "1099511627776": int64(1) << 40, "3.5": 3.5, "true": true} {
+		res, err := p.Execute(t.Context(), s, []any{arg})
+		check(t, err)
+		r, err := res.Run(t.Context())
+		check(t, err)
+		if !r.Next() || r.RecordBatch().Column(0).ValueStr(0) != want || !r.RecordBatch().Schema().Equal(r.Schema()) {
+			t.Errorf("%v came back as %v of %v", arg, r.RecordBatch(), r.Schema())
+		}
+		r.Release()
+	}
+}
+
 // Close lets a running statement end, refuses new ones, and returns.
 func TestClose(t *testing.T) {
 	g, _ := newGateway(t, gateway.Limits{})

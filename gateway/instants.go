@@ -61,7 +61,7 @@ func wallClock(schema *arrow.Schema) *arrow.Schema {
 	return arrow.NewSchema(fields, &meta)
 }
 
-// retyped returns b with the types of schema, whose columns have the same layout. The caller releases it, and still owns b.
+// retyped returns b with the types of schema, which is that of b, or its wallClock. The caller releases it, and still owns b.
 func retyped(b arrow.RecordBatch, schema *arrow.Schema) arrow.RecordBatch {
 	columns := make([]arrow.Array, b.NumCols())
 	for i, c := range b.Columns() {

@@ -29,7 +29,7 @@ type Result struct {
 // Query returns the query id, which Cancel takes.
 func (r *Result) Query() string { return r.run.id }
 
-// Schema is the exact schema of the stream.
+// Schema is the exact schema of the stream, but for columns whose type is that of a parameter: theirs is known once Run was called.
 func (r *Result) Schema() *arrow.Schema { return r.schema }
 
 // Run streams the rows. The caller releases the reader, which ends the statement; the end of ctx ends it, too. The stream
@@ -58,6 +58,7 @@ func (r *Result) Run(ctx context.Context) (array.RecordReader, error) {
 		stop()
 		return nil, r.end(err)
 	}
+	r.schema = r.run.session.present(reader.Schema()) // a value may give a column its type
 	s.RecordReader = reader
 	return s, nil
 }

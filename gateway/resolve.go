@@ -32,6 +32,7 @@ type table struct {
 func (r *run) resolve(stmt *classify.Statement) ([]*table, error) {
 	ns := r.session.Namespace()
 	out := make([]*table, 0, len(stmt.Tables()))
+	mentions := stmt.Mentions()
 	known := map[classify.Name]*table{}
 	for _, ref := range stmt.Tables() {
 		t := &table{ref: ref, name: ref.Resolve(ns), written: strings.Join(ref.Parts, "."), position: ref.Pos}
@@ -45,7 +46,7 @@ func (r *run) resolve(stmt *classify.Statement) ([]*table, error) {
 			}
 			known[key] = t
 		}
-		if err := r.shape(t); err != nil {
+		if err := r.shape(t, mentions); err != nil {
 			return nil, err
 		}
 		out = append(out, t)
@@ -148,7 +149,7 @@ func fold[T any](want string, entries []T, name func(T) string) (string, bool) {
 
 // seesTable asks whether the caller may know that the table exists.
 func (r *run) seesTable(n classify.Name) (bool, error) {
-	ok, err := r.judge.Allow(r.ctx, policy.AccessCatalog, []policy.Resource{{Catalog: n.Catalog}})
+	enters, err := r.entersCatalog(n.Catalog)
 	if err != nil {
 		return false, err
 	}
@@ -156,11 +157,28 @@ func (r *run) seesTable(n classify.Name) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return len(ok) == 1 && ok[0] && len(sees) == 1 && sees[0], nil
+	return enters && len(sees) == 1 && sees[0], nil
 }
 
-// shape pins the version that the reference asks for and drops the columns that the caller may not know of.
-func (r *run) shape(t *table) error {
+// entersCatalog asks whether the caller may use a catalog, once in a run: a judge's answers do not change.
+func (r *run) entersCatalog(name string) (bool, error) {
+	if enters, asked := r.entered[name]; asked {
+		return enters, nil
+	}
+	ok, err := r.judge.Allow(r.ctx, policy.AccessCatalog, []policy.Resource{{Catalog: name}})
+	if err != nil {
+		return false, err
+	}
+	if r.entered == nil {
+		r.entered = map[string]bool{}
+	}
+	r.entered[name] = len(ok) == 1 && ok[0]
+	return r.entered[name], nil
+}
+
+// shape pins the version that the reference asks for and drops the columns that the caller may not know of. The policy is not asked
+// about columns of the current version that the statement cannot mean; they are dropped, too.
+func (r *run) shape(t *table, mentions func(string) bool) error {
 	version, err := t.current.At(catalog.Version(t.ref.Travel))
 	if errors.Is(err, catalog.ErrNoSuchVersion) {
 		return &classify.NameError{Kind: "table version", Name: t.written, Why: "does not exist", Pos: t.position}
@@ -174,7 +192,13 @@ func (r *run) shape(t *table) error {
 	if t.ref.Travel != (classify.Travel{}) {
 		return r.shapePast(t, now)
 	}
-	t.visible, err = r.seesColumns(t.name, t.all)
+	meant := make([]classify.Column, 0, len(t.all))
+	for _, c := range t.all {
+		if mentions(c.Name) {
+			meant = append(meant, c)
+		}
+	}
+	t.visible, err = r.seesColumns(t.name, meant)
 	return err
 }
 

@@ -21,6 +21,7 @@ type run struct {
 	cancel  context.CancelCauseFunc
 	stopped func() // frees the timer
 	judge   policy.Judge
+	entered map[string]bool // the judge's answers about catalogs so far
 	event   audit.Event
 	ended   bool
 }
@@ -83,7 +84,7 @@ func (r *run) decide(kind classify.Kind, hash string) error {
 	if err != nil {
 		return err
 	}
-	r.judge = judge
+	r.judge, r.entered = judge, nil
 	r.event.Policy = judge.Revision()
 	return nil
 }

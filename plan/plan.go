@@ -89,6 +89,7 @@ func (p *Planner) Plan(ctx context.Context, id auth.Identity, query string, g *p
 			return nil, named(err, t)
 		}
 		rel := Relation{Relation: r, Scan: scan}
+		rel.Barrier = rel.Barrier || rel.Raises && len(scan.Deletes) > 0
 		if err := p.sign(&rel, out); err != nil {
 			return nil, err
 		}

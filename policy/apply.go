@@ -76,7 +76,8 @@ func relation(b *classify.Bound, i int, t Table, d Decision) (Relation, error) {
 			rel.Pushed = append(rel.Pushed, c.Expr)
 		}
 	}
-	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && b.Raises(i) || rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible)
+	rel.Raises = b.Raises(i)
+	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && rel.Raises || rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible)
 	return rel, nil
 }
 

@@ -24,7 +24,10 @@ type Relation struct {
 	Pushed  []*pgquery.Node // leakproof user conjuncts on unmasked columns, to be evaluated beside Filter
 	// Barrier: user expressions that may raise could otherwise run on hidden rows, so the relation must be computed in
 	// full before anything of the user's is evaluated on it. Also set if a condition reads a mask that may raise.
-	Barrier  bool
+	Barrier bool
+	// Raises: user expressions that may raise could run on rows of the relation before something takes these out. Without a policy
+	// that matters once the table has deletes, since a deleted row is hidden as well.
+	Raises   bool
 	Filters  []string // ids, for audit
 	Masks    []string // "column=id", for audit
 	Decision string

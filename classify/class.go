@@ -216,6 +216,9 @@ func (c *classifier) call(f *pgquery.FuncCall) Class {
 		return w
 	}
 	class := ClassOf(name)
+	if cuts(f) && family(c.typeOf(f.Args[0])) == "varchar" {
+		class = ClassLeakproof
+	}
 	if class != ClassLeakproof || IsAggregate(name) {
 		return worse(w, class)
 	}
@@ -256,6 +259,9 @@ func (c *classifier) alike(ns ...*pgquery.Node) Class {
 	if c.oneWithLiterals(ns) {
 		return ClassLeakproof
 	}
+	if some, class := c.decimals(ns); some {
+		return class
+	}
 	kind := ""
 	for _, n := range ns {
 		if c := n.GetAConst(); c != nil && c.Isnull {
@@ -271,8 +277,6 @@ func (c *classifier) alike(ns ...*pgquery.Node) Class {
 			kind = f
 		case numeric[kind] && numeric[f] && !(kind == "fraction" && f == "hugeint" || f == "fraction" && kind == "hugeint"):
 			kind = wider(kind, f)
-		case kind == "decimal" && (f == "number" || f == "fraction"), f == "decimal" && (kind == "number" || kind == "fraction"):
-			kind = "decimal"
 		default:
 			return ClassRaising
 		}

@@ -216,6 +216,14 @@ func aggregateType(f *pgquery.FuncCall, types map[*pgquery.ColumnRef]string) str
 		if len(f.Args) == 1 {
 			return types[f.Args[0].GetColumnRef()]
 		}
+	case "sum":
+		if len(f.Args) == 1 {
+			return sumType(types[f.Args[0].GetColumnRef()])
+		}
+	case "avg", "mean":
+		if len(f.Args) == 1 && sumType(types[f.Args[0].GetColumnRef()]) != "" {
+			return "DOUBLE"
+		}
 	}
 	return ""
 }
@@ -234,6 +242,8 @@ func (b *binder) typeName(n *pgquery.Node) string {
 				return strings.ToUpper(name)
 			}
 		}
+	case *pgquery.Node_AExpr:
+		return b.arithmeticType(e.AExpr)
 	case *pgquery.Node_FuncCall:
 		if e.FuncCall.Over == nil || IsAggregate(funcName(e.FuncCall)) {
 			types := map[*pgquery.ColumnRef]string{}

@@ -61,6 +61,7 @@ func (p *payload) relation(r *Relation) {
 		p.node(n)
 	}
 	p.bool(r.Barrier)
+	p.bool(r.Raises)
 }
 
 func (p *payload) scan(s *Scan) {

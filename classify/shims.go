@@ -8,15 +8,16 @@ import (
 // serverVersion is what version() returns: clients parse a number out of it, and the engine's own is nobody's business.
 const serverVersion = "PostgreSQL 17.0 (Gatehouse)"
 
-// In returns s with current_schema, current_catalog and current_database replaced by the names in ns, and version() by our
-// own, since an engine would answer for itself. A statement that calls one does not print before.
-func (s *Statement) In(ns Namespace) *Statement {
+// In returns s with current_schema, current_catalog and current_database replaced by the names in ns, current_user, session_user
+// and user by the user, and version() by our own, since an engine would answer for itself. A statement that calls one does not
+// print before.
+func (s *Statement) In(ns Namespace, user string) *Statement {
 	if s == nil {
 		return nil
 	}
 	if s.inner != nil {
 		c := *s
-		c.inner = s.inner.In(ns)
+		c.inner = s.inner.In(ns, user)
 		return &c
 	}
 	if s.tree == nil || !hasShim(s.tree) {
@@ -34,6 +35,8 @@ func (s *Statement) In(ns Namespace) *Statement {
 			n.Node = pgquery.MakeAConstStrNode(ns.Schema, -1).Node
 		case "current_catalog", "current_database":
 			n.Node = pgquery.MakeAConstStrNode(ns.Catalog, -1).Node
+		case "current_user", "session_user", "user":
+			n.Node = pgquery.MakeAConstStrNode(user, -1).Node
 		}
 	})
 	c, err := s.withTree(tree)
@@ -56,6 +59,12 @@ func shim(n *pgquery.Node) string {
 			return "current_catalog"
 		case pgquery.SQLValueFunctionOp_SVFOP_CURRENT_SCHEMA:
 			return "current_schema"
+		case pgquery.SQLValueFunctionOp_SVFOP_CURRENT_USER:
+			return "current_user"
+		case pgquery.SQLValueFunctionOp_SVFOP_SESSION_USER:
+			return "session_user"
+		case pgquery.SQLValueFunctionOp_SVFOP_USER:
+			return "user"
 		}
 	}
 	return ""

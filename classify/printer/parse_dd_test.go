@@ -78,7 +78,7 @@ func describe(t *testing.T, d *datadriven.TestData) string {
 		fmt.Fprintf(&b, "setting: %s = %q reset %v\n", name, value, reset)
 	}
 	if d.HasArg("in") {
-		s = s.In(classify.Namespace{Catalog: "lake", Schema: "main"})
+		s = s.In(classify.Namespace{Catalog: "lake", Schema: "main"}, "o'hara")
 	}
 	if s.Kind() == classify.KindSelect {
 		out, err := PrintSelect(s.Tree(), DuckDB())

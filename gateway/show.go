@@ -48,8 +48,15 @@ func (r *run) showTables(stmt *classify.Statement) ([][]string, error) {
 		_, ns.Catalog = r.g.catalog(t[0])
 		ns.Schema = strings.Join(t[1:], ".")
 	}
-	schema := escapeLike(ns.Schema)
-	tables, err := r.tables(TableFilter{Catalog: &ns.Catalog, SchemaPattern: &schema, TablePattern: patternOf(stmt)})
+	f := TableFilter{TablePattern: patternOf(stmt)} // a session that has no place yet is shown all places
+	if ns.Catalog != "" {
+		f.Catalog = &ns.Catalog
+	}
+	if ns.Schema != "" {
+		schema := escapeLike(ns.Schema)
+		f.SchemaPattern = &schema
+	}
+	tables, err := r.tables(f)
 	if err != nil {
 		return nil, err
 	}

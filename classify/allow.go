@@ -177,6 +177,10 @@ func (a *allow) inspect(m proto.Message) error {
 		}
 	case *pgquery.CollateClause:
 		return a.collation(n)
+	case *pgquery.TypeName:
+		for _, t := range n.Typmods {
+			a.place(t.GetFuncCall(), MarkerField)
+		}
 	case *pgquery.A_Indirection:
 		for _, i := range n.Indirection {
 			if i.GetAStar() != nil {

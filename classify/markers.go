@@ -28,6 +28,8 @@ package classify
 //	                              argument; e also sees all outer names
 //	__gw_interval(e, 'unit')      e any expression, unit a lower-case    INTERVAL (e) unit; INTERVAL ? unit
 //	                              singular string A_Const
+//	struct(__gw_field(k,v)…),     a TypeName whose modifiers are those;  STRUCT(k type, …), MAP(key, value)
+//	map(v, v)                     v a CAST of NULL to the part's type
 //	__gw_ignore_nulls()           none; the last argument of a window    IGNORE NULLS
 //	                              function that knows it
 //

@@ -94,6 +94,12 @@ func canonicalTypeName(n *pgquery.TypeName) error {
 	if dropsModifier[name] {
 		n.Typmods = nil
 	}
+	if name == "struct" || name == "map" {
+		if !nestedTypmods(name, n.Typmods) {
+			return &UnsupportedError{Construct: "type " + name, Pos: int(n.Location)}
+		}
+		return nil
+	}
 	if name != "decimal" && len(n.Typmods) > 0 {
 		return &UnsupportedError{Construct: "a modifier of type " + name, Pos: int(n.Location)}
 	}
@@ -105,6 +111,29 @@ func canonicalTypeName(n *pgquery.TypeName) error {
 		}
 	}
 	return nil
+}
+
+// nestedTypmods reports whether the modifiers of a nested type are what the pre-pass makes of its parts.
+func nestedTypmods(name string, mods []*pgquery.Node) bool {
+	seen := map[string]bool{}
+	for _, m := range mods {
+		if name == "struct" {
+			f := m.GetFuncCall()
+			if nameOf(f) != MarkerField || len(f.GetArgs()) != 2 {
+				return false
+			}
+			field := fold(f.Args[0].GetAConst().GetSval().GetSval())
+			if field == "" || seen[field] {
+				return false
+			}
+			seen[field] = true
+			m = f.Args[1]
+		}
+		if c := m.GetTypeCast(); c == nil || !c.Arg.GetAConst().GetIsnull() {
+			return false
+		}
+	}
+	return len(mods) == 2 || name == "struct" && len(mods) > 0
 }
 
 // visit calls f for m and for every message below it but Nodes, parents first.

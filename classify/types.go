@@ -21,7 +21,7 @@ var typeNames = map[string]string{
 	"date": "date", "time": "time", "timetz": "timetz",
 	"timestamp": "timestamp", "datetime": "timestamp", "timestamp_us": "timestamp", "timestamptz": "timestamptz",
 	"timestamp_s": "timestamp_s", "timestamp_ms": "timestamp_ms", "timestamp_ns": "timestamp_ns",
-	"interval": "interval", "uuid": "uuid", "json": "json",
+	"interval": "interval", "uuid": "uuid", "json": "json", "struct": "struct", "map": "map",
 }
 
 // dropsModifier holds the types whose length or precision DuckDB ignores or that we do not carry.

@@ -37,6 +37,7 @@ var duckdb = Dialect{
 		"real": "FLOAT", "double": "DOUBLE", "decimal": "DECIMAL", "varchar": "VARCHAR", "blob": "BLOB", "date": "DATE", "time": "TIME",
 		"timetz": "TIMETZ", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "timestamp_s": "TIMESTAMP_S",
 		"timestamp_ms": "TIMESTAMP_MS", "timestamp_ns": "TIMESTAMP_NS", "interval": "INTERVAL", "uuid": "UUID", "json": "JSON",
+		"struct": "STRUCT", "map": "MAP",
 	},
 	operators: same("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "//", "%", "^", "||", "&", "|", "<<", ">>", "~", "!~", "->", "->>",
 		"@>", "<@", "&&", "^@", "~~", "!~~", "~~*", "!~~*"),

@@ -181,11 +181,7 @@ func (p *printer) typeName(t *pgquery.TypeName) {
 	if len(t.Typmods) > 0 {
 		p.put("(")
 		p.list(t.Typmods, func(n *pgquery.Node) {
-			if n.GetAConst() == nil {
-				p.fail("a type's modifier")
-				return
-			}
-			p.constant(n.GetAConst())
+			p.modifier(n)
 		})
 		p.put(")")
 	}
@@ -198,6 +194,26 @@ func (p *printer) typeName(t *pgquery.TypeName) {
 			p.put("[", strconv.Itoa(int(i.Ival)), "]")
 		}
 	}
+}
+
+// modifier prints a number, or a part of a nested type.
+func (p *printer) modifier(n *pgquery.Node) {
+	if c := n.GetAConst(); c != nil {
+		p.constant(c)
+		return
+	}
+	if f := n.GetFuncCall(); f != nil && p.nameOf(f) == classify.MarkerField && len(f.Args) == 2 {
+		p.ident(f.Args[0].GetAConst().GetSval().GetSval())
+		p.put(" ")
+		n = f.Args[1]
+	}
+	c := n.GetTypeCast()
+	if c == nil || !c.Arg.GetAConst().GetIsnull() || !p.enter() {
+		p.fail("a type's modifier")
+		return
+	}
+	defer p.leave()
+	p.typeName(c.TypeName)
 }
 
 func (p *printer) caseExpr(c *pgquery.CaseExpr) {

@@ -139,7 +139,12 @@ h::DECIMAL(38,0)
 b::DECIMAL(10,0)
 {'a': s}::VARCHAR
 n % 0
-n // 0`, "\n")
+n // 0
+ss::STRUCT(a INT)
+sm::MAP(VARCHAR, INT)
+st2::STRUCT(a INT)
+[s]::INT[]
+{'a': s}::STRUCT(a INT)`, "\n")
 
 // TestNoBarrierNoDictionary: what Bind lets stand in a target list without the barrier must not fail because of values that only
 // filtered rows have, which stand in the dictionaries of a Parquet file along with the others.
@@ -200,6 +205,7 @@ func extremes(t *testing.T) (_ *sql.DB, table classify.Relation, path string) {
 		{"dt", "DATE", "2020-01-01|5881580-07-10"}, {"ts", "TIMESTAMP", "2020-01-01|294247-01-10 04:00:54.775806"}, {"s", "VARCHAR", "1|hidden"},
 		{"sp", "VARCHAR", "day|hidden"}, {"st", "VARCHAR", "10:00:00|hidden"}, {"su", "VARCHAR", "e5f2b3a0-0000-4000-8000-000000000000|hidden"},
 		{"sb", "VARCHAR", `a|\x4`}, {"sl", "VARCHAR", "[1]|hidden"}, {"sj", "VARCHAR", "{}|{hidden"}, {"sk", "VARCHAR", `a|\`}, {"region", "VARCHAR", "EU|HIDDEN"},
+		{"ss", "VARCHAR", "{'a': 1}|{'a': hidden}"}, {"sm", "VARCHAR", "{a=1}|{a=hidden}"}, {"st2", "STRUCT(a VARCHAR)", "{'a': 1}|{'a': hidden}"},
 		{"sr", "VARCHAR", "a|("}, {"tz", "TIMESTAMPTZ", "2020-01-01 00:00:00+00|294247-01-10 04:00:54+00"}, {"iv", "INTERVAL", "1 day|200000 years"},
 		{"h", "HUGEINT", "1|170141183460469231731687303715884105727"}, {"ub", "UBIGINT", "1|18446744073709551615"}, {"r", "REAL", "1|-3e38"},
 	}
@@ -207,7 +213,7 @@ func extremes(t *testing.T) (_ *sql.DB, table classify.Relation, path string) {
 	table = classify.Relation{Name: classify.Name{Catalog: "lake", Schema: "main", Table: "t"}}
 	for i, c := range columns {
 		visible, hidden, _ := strings.Cut(c[2], "|")
-		list = append(list, "(CASE WHEN i % 3 = 0 THEN '"+visible+"' ELSE '"+hidden+"' END)::"+c[1]+" AS "+c[0])
+		list = append(list, "(CASE WHEN i % 3 = 0 THEN '"+strings.ReplaceAll(visible, "'", "''")+"' ELSE '"+strings.ReplaceAll(hidden, "'", "''")+"' END)::"+c[1]+" AS "+c[0])
 		table.Columns = append(table.Columns, classify.Column{Name: c[0], FieldID: i + 1, Type: c[1]})
 	}
 	if _, err := db.Exec("SET threads=1; COPY (SELECT " + strings.Join(list, ", ") + " FROM range(6000) r(i)) TO '" + path + "' (FORMAT parquet)"); err != nil {

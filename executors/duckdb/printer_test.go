@@ -59,6 +59,7 @@ func TestPrintedTextMeansTheSame(t *testing.T) {
 
 // dialectQueries are written so that DuckDB reads the original too.
 var dialectQueries = []string{
+	`SELECT CAST(a AS STRUCT(a INT, "B c" VARCHAR[], s STRUCT(x FLOAT))), b::MAP(VARCHAR, DECIMAL(10, 2))[], TRY_CAST(c AS MAP(INT, STRUCT(y DATE))[3]) FROM t`,
 	"SELECT count(*) FILTER (a > 1), lag(a IGNORE NULLS) OVER (ORDER BY b), last_value(a RESPECT NULLS) OVER w FROM t WINDOW w AS (ORDER BY b)",
 	"SELECT first_value(a IGNORE NULLS) OVER (PARTITION BY (c)[1] ORDER BY b) FROM t GROUP BY (c)[1:2]",
 	"SELECT a, SUM(Foo) FROM T WHERE x = ? AND y IN (1,2,3) GROUP BY ALL ORDER BY ALL DESC",

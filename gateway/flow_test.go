@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,12 @@ func (m *memory) last() audit.Event {
 // newGateway is a whole gateway over the tables of other writers, with real OPA and real DuckDB.
 func newGateway(t *testing.T, limits gateway.Limits) (*gateway.Gateway, *memory) {
 	t.Helper()
+	return newGatewayBeside(t, limits, nil)
+}
+
+// newGatewayBeside is newGateway with more catalogs.
+func newGatewayBeside(t *testing.T, limits gateway.Limits, catalogs map[string]catalog.Catalog) (*gateway.Gateway, *memory) {
+	t.Helper()
 	zoo := catalogtest.Zoo(t)
 	cat, err := sqlcat.New(sqlcat.Config{Name: "zoo", SQLite: filepath.Join(zoo, "catalog.db"), Roots: []string{zoo}})
 	check(t, err)
@@ -73,8 +80,10 @@ func newGateway(t *testing.T, limits gateway.Limits) (*gateway.Gateway, *memory)
 	check(t, err)
 	t.Cleanup(func() { _ = x.Close() })
 	sink := &memory{}
+	all := map[string]catalog.Catalog{"zoo": cat}
+	maps.Copy(all, catalogs)
 	g, err := gateway.New(gateway.Config{
-		Decider: decider, Catalogs: map[string]catalog.Catalog{"zoo": cat}, Planner: planner, Executor: x, Audit: sink,
+		Decider: decider, Catalogs: all, Planner: planner, Executor: x, Audit: sink,
 		Default: classify.Namespace{Catalog: "zoo", Schema: "spark"}, Limits: limits,
 	})
 	check(t, err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"gatehouse/audit"
+	"gatehouse/auth"
+	"gatehouse/catalog"
 	"gatehouse/classify"
 	"gatehouse/gateway"
 )
@@ -198,6 +200,45 @@ func TestParameterTypes(t *testing.T) {
 			t.Errorf("%v came back as %v of %v", arg, r.RecordBatch(), r.Schema())
 		}
 		r.Release()
+	}
+}
+
+// refusing is a catalog that knows nobody.
+type refusing struct{}
+
+func (refusing) Table(context.Context, auth.Identity, string, string) (*catalog.Table, error) {
+	return nil, catalog.ErrRefused
+}
+func (refusing) List(context.Context, auth.Identity, string) ([]catalog.Entry, error) {
+	return nil, catalog.ErrRefused
+}
+func (refusing) Close() error { return nil }
+
+// A table that the policy closes by its name is not there under another spelling either, and a catalog that it closes is not
+// asked: what it answered would show that it is there.
+func TestClosedIsAbsent(t *testing.T) {
+	g, _ := newGatewayBeside(t, gateway.Limits{}, map[string]catalog.Catalog{"dark": refusing{}})
+	for _, c := range []struct{ user, closed, absent string }{
+		{"dora", "V_Orders", "V_Absent"}, {"dora", "v_orders", "v_absent"}, {"dora", "dark.s.t", "none.s.t"},
+	} {
+		for _, sql := range []string{"SELECT * FROM ", "DESCRIBE "} {
+			_, err := rows(t, g, session(t, g, c.user), sql+c.closed)
+			_, want := rows(t, g, session(t, g, c.user), sql+c.absent)
+			var a, b *classify.NameError
+			if !errors.As(err, &a) || !errors.As(want, &b) || strings.ReplaceAll(a.Error(), c.closed, c.absent) != b.Error() {
+				t.Errorf("%s%s: %v; %s: %v", sql, c.closed, err, c.absent, want)
+			}
+		}
+	}
+	var unreadable *gateway.UnreadableError
+	if _, err := rows(t, g, session(t, g, "admin"), "SELECT * FROM V_Orders"); !errors.As(err, &unreadable) {
+		t.Errorf("control: %v", err)
+	}
+	if _, err := rows(t, g, session(t, g, "admin"), "SELECT * FROM dark.s.t"); !errors.Is(err, gateway.ErrRefused) {
+		t.Errorf("control: %v", err)
+	}
+	if got, err := rows(t, g, session(t, g, "dora"), "SELECT count(*) FROM V1_Plain"); err != nil || got != "6\n" {
+		t.Errorf("control: %q, %v", got, err)
 	}
 }
 

@@ -58,6 +58,13 @@ func (r *run) resolve(stmt *classify.Statement) ([]*table, error) {
 func (r *run) find(t *table) error {
 	cat, canonical := r.g.catalog(t.name.Catalog)
 	t.name.Catalog = canonical
+	enters, err := r.entersCatalog(canonical)
+	if err != nil {
+		return err
+	}
+	if !enters {
+		cat = nil // it is not asked either: what it says of this caller would show that it is there
+	}
 	ok, err := r.seesTable(t.name)
 	if err != nil {
 		return err
@@ -68,7 +75,7 @@ func (r *run) find(t *table) error {
 			return r.accept(t, loaded)
 		}
 		if !errors.Is(err, catalog.ErrNoSuchTable) {
-			return unreadable([]*table{t}, err)
+			return r.faulty(cat, t, err)
 		}
 	}
 	// Denied and absent meet here: look for another spelling of the same name.
@@ -91,6 +98,25 @@ func (r *run) find(t *table) error {
 		}
 	}
 	return t.missing()
+}
+
+// faulty says what is wrong with a table that its catalog found and could not load. The catalog may have found it under another
+// spelling of the name, which the policy has not been asked about yet.
+func (r *run) faulty(cat catalog.Catalog, t *table, fault error) error {
+	name, found, err := r.respell(cat, t.name)
+	if err != nil {
+		return err
+	}
+	if found {
+		ok, err := r.seesTable(name)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return t.missing()
+		}
+	}
+	return unreadable([]*table{t}, fault)
 }
 
 // accept takes loaded as t if its canonical name, too, is one that the caller may see.

@@ -124,7 +124,7 @@ func (p *pins) release() {
 	p.files.mu.Lock()
 	defer p.files.mu.Unlock()
 	for _, l := range p.held {
-		if l.users--; l.users == 0 {
+		if l.users--; l.users == 0 && l.err == nil { // one that could not be made is not kept
 			p.files.idle++
 		}
 	}

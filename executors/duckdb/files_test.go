@@ -94,6 +94,10 @@ func TestCopies(t *testing.T) {
 		t.Errorf("three copies of 100 bytes in 250: %v", err)
 	}
 	holding.release()
+	full.release()
+	if f.idle != len(f.links) {
+		t.Errorf("%d of %d names count as idle", f.idle, len(f.links))
+	}
 }
 
 // TestStaleFolders checks that only folders without an owner are removed.

@@ -28,9 +28,10 @@ var steady = map[string]bool{
 
 // dictionaries marks the tables on whose hidden values something may be evaluated that may fail, wherever it stands.
 func (b *binder) dictionaries(tree *pgquery.SelectStmt, out []bool) {
+	zones := b.hasTemporal(tree)
 	descend(tree, func(m proto.Message) bool {
 		n, ok := m.(*pgquery.Node)
-		if !ok || !unspared(n) && !b.zoned(n) {
+		if !ok || !unspared(n) && !(zones && b.zoned(n)) {
 			return true
 		}
 		for _, ref := range all[*pgquery.ColumnRef](n) {
@@ -46,7 +47,7 @@ func (b *binder) dictionaries(tree *pgquery.SelectStmt, out []bool) {
 				})
 			}
 		}
-		return true
+		return false // whatever is below reads no other columns
 	})
 }
 
@@ -60,8 +61,13 @@ func (b *binder) zoned(n *pgquery.Node) bool {
 	if op := e.Name[0].GetString_().GetSval(); op != "+" && op != "-" {
 		return false
 	}
+	return b.hasTemporal(e)
+}
+
+// hasTemporal reports whether there is something in m of the types that zoned means.
+func (b *binder) hasTemporal(m proto.Message) bool {
 	found := false
-	descend(e, func(m proto.Message) bool {
+	descend(m, func(m proto.Message) bool {
 		switch x := m.(type) {
 		case *pgquery.SQLValueFunction:
 			found = true

@@ -209,16 +209,19 @@ func writtenType(t *pgquery.TypeName) string {
 
 // literalsFit reports whether every string literal of ns surely converts to the type of each of the others.
 func (c *classifier) literalsFit(ns []*pgquery.Node) bool {
+	others := map[string]bool{} // a list may have very many members, but only a few types
+	for _, n := range ns {
+		if k := n.GetAConst(); k == nil || !k.Isnull && k.GetSval() == nil {
+			others[c.typeOf(n)] = true
+		}
+	}
 	for _, l := range ns {
 		text := l.GetAConst().GetSval()
 		if text == nil {
 			continue
 		}
-		for _, n := range ns {
-			if k := n.GetAConst(); k != nil && (k.Isnull || k.GetSval() != nil) {
-				continue
-			}
-			if !converts(text.Sval, c.typeOf(n)) {
+		for t := range others {
+			if !converts(text.Sval, t) {
 				return false
 			}
 		}

@@ -24,6 +24,7 @@ type judge struct {
 	caller  policy.Caller
 	rights  policy.Rights // nil: there is no store of rights
 	context ast.Value
+	quotes  []string   // of context, see injected
 	mu      sync.Mutex // ast values cache inside themselves
 }
 
@@ -37,7 +38,7 @@ func newJudge(d *Decider, e *engine, c policy.Caller) (*judge, error) {
 	if err != nil {
 		return nil, &policy.PolicyError{Cause: fmt.Errorf("claims: %w", err)}
 	}
-	j := &judge{d: d, e: e, caller: c, context: ctx}
+	j := &judge{d: d, e: e, caller: c, context: ctx, quotes: quotes(ctx)}
 	if d.cfg.Rights != nil {
 		if j.rights, err = d.cfg.Rights.Current(); err != nil {
 			return nil, fmt.Errorf("%w: %w", policy.ErrNoPolicy, err)

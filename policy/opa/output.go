@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
 
 	"gatehouse/policy"
 )
@@ -105,7 +108,7 @@ func (j *judge) expression(v any, path string, t policy.Table) (policy.Expressio
 		return e, fmt.Errorf("data.%s: an expression is empty", dotted(path))
 	}
 	e.Rule = j.e.places.of(e, path, t)
-	if v := j.injected(e.SQL); v {
+	if j.injected(e.SQL) {
 		return e, fmt.Errorf("%s: suspected_injection: a value of the caller stands in the text, use params", e.Rule)
 	}
 	return e, nil
@@ -123,43 +126,20 @@ func integer(v any) (int, error) {
 	return int(i), nil
 }
 
-// injected reports whether a value of the caller that holds a quote stands in sql as it is. Such a text is a valid
-// expression that means something else; a parameter, or a quoted literal, would not hold it like this.
+// injected reports whether a text of the caller's that holds a quote stands in sql as it is. Such a sql is a valid expression that
+// means something else; a parameter, or a quoted literal, would not hold it like this.
 func (j *judge) injected(sql string) bool {
-	id := j.caller.Identity
-	found := false
-	check := func(s string) { found = found || strings.ContainsAny(s, `'"`) && strings.Contains(sql, s) }
-	check(id.User)
-	check(id.Principal)
-	for _, g := range id.Groups {
-		check(g)
-	}
-	for _, r := range id.Roles {
-		check(r)
-	}
-	for _, v := range j.caller.Session {
-		check(v)
-	}
-	leaves(id.Claims, check)
-	return found
+	return slices.ContainsFunc(j.quotes, func(s string) bool { return strings.Contains(sql, s) })
 }
 
-// leaves calls f with every string below v.
-func leaves(v any, f func(string)) {
-	switch v := v.(type) {
-	case string:
-		f(v)
-	case []any:
-		for _, e := range v {
-			leaves(e, f)
+// quotes returns every string of the input's context that holds a quote: what the policy knows of the caller, all of it.
+func quotes(context ast.Value) []string {
+	var out []string
+	ast.WalkTerms(ast.NewTerm(context), func(t *ast.Term) bool {
+		if s, ok := t.Value.(ast.String); ok && strings.ContainsAny(string(s), `'"`) {
+			out = append(out, string(s))
 		}
-	case []string:
-		for _, e := range v {
-			f(e)
-		}
-	case map[string]any:
-		for _, e := range v {
-			leaves(e, f)
-		}
-	}
+		return false
+	})
+	return out
 }

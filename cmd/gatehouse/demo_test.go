@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -123,6 +124,23 @@ func testHome(t testing.TB) string {
 var shared struct {
 	once   sync.Once
 	server *server
+	lock   *os.File
+}
+
+// waitForOthers waits until no other run of these tests uses home, and keeps it until this program ends.
+func waitForOthers(t testing.TB, home string) {
+	t.Helper()
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(home+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	shared.lock = f
 }
 
 // demoServer returns the one demo that all tests of this package share.
@@ -130,6 +148,7 @@ func demoServer(t testing.TB) *server {
 	t.Helper()
 	shared.once.Do(func() {
 		home := testHome(t)
+		waitForOthers(t, home)
 		for _, left := range []string{"policy", "grants.db", "grants.db-wal", "grants.db-shm"} {
 			if err := os.RemoveAll(filepath.Join(home, left)); err != nil {
 				t.Fatal(err)

@@ -17,12 +17,12 @@ type stamp struct {
 }
 
 // apply returns s after all of changes, and those of them that changed something, with their before and after.
-func (s *State) apply(changes []policy.Change, by stamp) (*State, []policy.Change, error) {
+func (s *State) apply(e *edit, changes []policy.Change, by stamp) (*State, []policy.Change, error) {
 	out := &State{version: s.version + 1, root: s.root}
 	var made []policy.Change
 	for _, c := range changes {
 		before := out.show(c)
-		root, err := out.one(c, by)
+		root, err := out.one(e, c, by)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -33,22 +33,22 @@ func (s *State) apply(changes []policy.Change, by stamp) (*State, []policy.Chang
 			out = next
 		}
 	}
-	out.root = set(out.root, 0, int(out.version), "version")
+	out.root = e.set(out.root, 0, int(out.version), "version")
 	return out, made, nil
 }
 
-func (s *State) one(c policy.Change, by stamp) (node, error) {
+func (s *State) one(e *edit, c policy.Change, by stamp) (node, error) {
 	switch c.Op {
 	case policy.OpCreateRole:
-		return s.createRole(c, by)
+		return s.createRole(e, c, by)
 	case policy.OpDropRole:
-		return s.dropRole(c)
+		return s.dropRole(e, c)
 	case policy.OpAddMember, policy.OpRemoveMember:
-		return s.member(c)
+		return s.member(e, c)
 	case policy.OpAllow, policy.OpDeny:
-		return s.add(c, by)
+		return s.add(e, c, by)
 	case policy.OpRevoke, policy.OpUndeny:
-		return s.take(c, by)
+		return s.take(e, c, by)
 	}
 	return nil, fmt.Errorf("grants: change %q is unknown", c.Op)
 }
@@ -57,19 +57,19 @@ func (s *State) hasRole(name string) bool { return child(s.root, "roles", name) 
 
 func (s *State) isAdmin(role string) bool { return s.root["admin"] == "role:"+role }
 
-func (s *State) createRole(c policy.Change, by stamp) (node, error) {
+func (s *State) createRole(e *edit, c policy.Change, by stamp) (node, error) {
 	if c.Role == "" {
 		return nil, &policy.RightsError{Message: "a role has no name"}
 	}
 	if s.hasRole(c.Role) {
 		return s.root, nil
 	}
-	root := set(s.root, 0, leaf(by, nil), "roles", c.Role)
-	return set(root, 0, []any{}, "members", "role:"+c.Role), nil
+	root := e.set(s.root, 0, leaf(by, nil), "roles", c.Role)
+	return e.set(root, 0, []any{}, "members", "role:"+c.Role), nil
 }
 
 // dropRole removes the role, its memberships in both directions, and every right of it.
-func (s *State) dropRole(c policy.Change) (node, error) {
+func (s *State) dropRole(e *edit, c policy.Change) (node, error) {
 	if s.isAdmin(c.Role) {
 		return nil, &policy.RightsError{Message: fmt.Sprintf("the role %q is the administrators' and cannot be dropped", c.Role)}
 	}
@@ -77,33 +77,33 @@ func (s *State) dropRole(c policy.Change) (node, error) {
 		return s.root, nil
 	}
 	p := "role:" + c.Role
-	root := set(s.root, 1, nil, "roles", c.Role)
-	root = set(root, 1, nil, "members", p)
-	root = set(root, 1, nil, "options", p)
+	root := e.set(s.root, 1, nil, "roles", c.Role)
+	root = e.set(root, 1, nil, "members", p)
+	root = e.set(root, 1, nil, "options", p)
 	for _, kind := range []string{"members", "options"} {
 		for holder, v := range child(root, kind) {
 			if roles := texts(v); slices.Contains(roles, p) {
-				root = without(root, kind, holder, roles, p)
+				root = without(e, root, kind, holder, roles, p)
 			}
 		}
 	}
 	at := &State{root: root}
 	for _, r := range at.List(nil, policy.Principal(p)) {
-		root = put(root, r.Object, r.Denied, policy.Principal(p), r.Privilege, nil)
+		root = put(e, root, r.Object, r.Denied, policy.Principal(p), r.Privilege, nil)
 	}
 	return root, nil
 }
 
 // without takes role out of the list of holder. A role keeps its entry of members, which says that it exists.
-func without(root node, kind, holder string, roles []string, role string) node {
+func without(e *edit, root node, kind, holder string, roles []string, role string) node {
 	left := list(slices.DeleteFunc(slices.Clone(roles), func(r string) bool { return r == role }))
 	if len(left) == 0 && !(kind == "members" && strings.HasPrefix(holder, "role:")) {
-		return set(root, 1, nil, kind, holder)
+		return e.set(root, 1, nil, kind, holder)
 	}
-	return set(root, 1, left, kind, holder)
+	return e.set(root, 1, left, kind, holder)
 }
 
-func (s *State) member(c policy.Change) (node, error) {
+func (s *State) member(e *edit, c policy.Change) (node, error) {
 	if err := s.principal(c.Principal); err != nil {
 		return nil, err
 	}
@@ -124,9 +124,9 @@ func (s *State) member(c policy.Change) (node, error) {
 	for _, kind := range kinds {
 		v, _ := get(root, kind, holder)
 		if c.Op == policy.OpAddMember {
-			root = set(root, 1, list(append(texts(v), role)), kind, holder)
+			root = e.set(root, 1, list(append(texts(v), role)), kind, holder)
 		} else if slices.Contains(texts(v), role) {
-			root = without(root, kind, holder, texts(v), role)
+			root = without(e, root, kind, holder, texts(v), role)
 		}
 	}
 	return root, nil
@@ -177,7 +177,7 @@ func (s *State) check(c policy.Change) error {
 	return nil
 }
 
-func (s *State) add(c policy.Change, by stamp) (node, error) {
+func (s *State) add(e *edit, c policy.Change, by stamp) (node, error) {
 	if err := s.check(c); err != nil {
 		return nil, err
 	}
@@ -206,10 +206,10 @@ func (s *State) add(c policy.Change, by stamp) (node, error) {
 	if same(old, n) {
 		return s.root, nil
 	}
-	return put(s.root, c.Object, c.Op == policy.OpDeny, c.Principal, c.Privilege, n), nil
+	return put(e, s.root, c.Object, c.Op == policy.OpDeny, c.Principal, c.Privilege, n), nil
 }
 
-func (s *State) take(c policy.Change, by stamp) (node, error) {
+func (s *State) take(e *edit, c policy.Change, by stamp) (node, error) {
 	if err := s.check(c); err != nil {
 		return nil, err
 	}
@@ -232,7 +232,7 @@ func (s *State) take(c policy.Change, by stamp) (node, error) {
 		}
 	}
 	if len(held) == 0 {
-		return put(s.root, c.Object, denied, c.Principal, c.Privilege, nil), nil
+		return put(e, s.root, c.Object, denied, c.Principal, c.Privilege, nil), nil
 	}
 	n := leaf(by, nil)
 	n["columns"] = list(held)
@@ -245,7 +245,7 @@ func (s *State) take(c policy.Change, by stamp) (node, error) {
 	if e, ok := old["option_except"]; ok && len(option) > 0 {
 		n["option_except"] = e
 	}
-	return put(s.root, c.Object, denied, c.Principal, c.Privilege, n), nil
+	return put(e, s.root, c.Object, denied, c.Principal, c.Privilege, n), nil
 }
 
 // either returns the exceptions of two grants together: a table is covered if one of them covers it.
@@ -303,13 +303,13 @@ func holding(denied bool) string {
 
 // put sets or removes (nil) one right and keeps the index of who has anything where: data.gateway.grants.reach for
 // grants, data.gateway.grants.denials for denials.
-func put(root node, o policy.Object, denied bool, p policy.Principal, priv string, n node) node {
+func put(e *edit, root node, o policy.Object, denied bool, p policy.Principal, priv string, n node) node {
 	path := append(place(o), holding(denied), string(p), priv)
 	had := child(root, path...) != nil
 	if n == nil {
-		root = set(root, 0, nil, path...)
+		root = e.set(root, 0, nil, path...)
 	} else {
-		root = set(root, 0, n, path...)
+		root = e.set(root, 0, n, path...)
 	}
 	step := 0
 	switch {
@@ -322,9 +322,9 @@ func put(root node, o policy.Object, denied bool, p policy.Principal, priv strin
 		return root
 	}
 	if denied {
-		return count(root, step, "denials", string(p), o.Catalog, orAll(o.Schema))
+		return count(e, root, step, "denials", string(p), o.Catalog, orAll(o.Schema))
 	}
-	return count(root, step, "reach", string(p), o.Catalog, orAll(o.Schema))
+	return count(e, root, step, "reach", string(p), o.Catalog, orAll(o.Schema))
 }
 
 func orAll(schema string) string {
@@ -334,13 +334,13 @@ func orAll(schema string) string {
 	return schema
 }
 
-func count(root node, step int, path ...string) node {
+func count(e *edit, root node, step int, path ...string) node {
 	v, _ := get(root, path...)
 	n, _ := v.(int)
 	if n += step; n <= 0 {
-		return set(root, 0, nil, path...)
+		return e.set(root, 0, nil, path...)
 	}
-	return set(root, 0, n, path...)
+	return e.set(root, 0, n, path...)
 }
 
 // show describes what a change is about, for the history: two equal texts are no change.

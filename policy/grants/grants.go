@@ -109,8 +109,9 @@ func (s *Store) catchUpLocked(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", policy.ErrRightsUnavailable, err)
 	}
+	ed := newEdit()
 	for _, e := range entries {
-		if at, err = at.replay(e); err != nil {
+		if at, err = at.replay(ed, e); err != nil {
 			return err
 		}
 	}
@@ -119,11 +120,11 @@ func (s *Store) catchUpLocked(ctx context.Context) error {
 }
 
 // replay returns the state after an entry of the log.
-func (s *State) replay(e policy.RightsEntry) (*State, error) {
+func (s *State) replay(ed *edit, e policy.RightsEntry) (*State, error) {
 	if e.Version != s.version+1 {
 		return nil, fmt.Errorf("grants: version %d follows %d in the log", e.Version, s.version)
 	}
-	out, _, err := s.apply(e.Changes, stamp{e.Author.User, e.Time})
+	out, _, err := s.apply(ed, e.Changes, stamp{e.Author.User, e.Time})
 	if err != nil {
 		return nil, fmt.Errorf("grants: version %d of the log: %w", e.Version, err)
 	}
@@ -139,7 +140,7 @@ func (s *Store) Apply(ctx context.Context, base policy.Rights, who policy.Author
 		return nil, policy.ErrRightsChanged
 	}
 	e := policy.RightsEntry{Version: at.version + 1, Time: s.cfg.Now().UTC(), Author: who}
-	next, made, err := at.apply(changes, stamp{who.User, e.Time})
+	next, made, err := at.apply(newEdit(), changes, stamp{who.User, e.Time})
 	if err != nil || len(made) == 0 {
 		return at, err
 	}
@@ -160,12 +161,12 @@ func (s *Store) At(ctx context.Context, t time.Time) (policy.Rights, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", policy.ErrRightsUnavailable, err)
 	}
-	at := empty(s.cfg.Admin)
+	at, ed := empty(s.cfg.Admin), newEdit()
 	for _, e := range entries {
 		if e.Time.After(t) {
 			break
 		}
-		if at, err = at.replay(e); err != nil {
+		if at, err = at.replay(ed, e); err != nil {
 			return nil, err
 		}
 	}

@@ -81,8 +81,24 @@ func (g *generator) callOf(from map[string][][]signature, kind string, argument 
 	if len(forms) == 0 {
 		return nil
 	}
+	if sharp := sharpest()[kind]; len(sharp) > 0 && !forms[0][0].aggregate && g.r.IntN(8) == 0 {
+		return g.arguments(pick(g.r, sharp...), argument)
+	}
 	return g.arguments(pick(g.r, pick(g.r, forms...)...), argument)
 }
+
+// sharpest are the functions that an engine evaluates on dictionaries and statistics, by kind of the result.
+var sharpest = sync.OnceValue(func() map[string][]signature {
+	out := map[string][]signature{}
+	for kind, forms := range functions().scalars {
+		for _, f := range forms {
+			if classify.ClassOf(f[0].name) == classify.ClassDictionary {
+				out[kind] = append(out[kind], f...)
+			}
+		}
+	}
+	return out
+})
 
 var lambdas = map[string]string{"lambda0": "lambda x: x", "lambda1": "lambda x: x IS NULL", "lambda2": "lambda x, y: x"}
 

@@ -17,14 +17,18 @@ func (g *generator) statement() *statement {
 	if g.chance(18) {
 		with = g.with()
 	}
-	kinds := make([]string, 1+g.r.IntN(4))
+	depth, most := 3, 4
+	if with == nil && g.chance(50) {
+		depth, most, g.subqueries = 1, 2, g.r.IntN(2) // simple ones run fast and seldom fail
+	}
+	kinds := make([]string, 1+g.r.IntN(most))
 	for i := range kinds {
 		kinds[i] = pick(g.r, common...)
 		if g.chance(15) {
 			kinds[i] = pick(g.r, targets...)
 		}
 	}
-	q, cols := g.query(nil, kinds, 3)
+	q, cols := g.query(nil, kinds, depth)
 	tail := clause()
 	switch g.r.IntN(6) {
 	case 0:

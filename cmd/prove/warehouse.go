@@ -84,7 +84,7 @@ func (w *warehouse) rows(t twinTable, n uint64) []row {
 	}
 	hidden := t.hiddenRows[w.side]
 	for i := range t.rows {
-		hide(hidden*(i+1)/(t.rows+1) - hidden*i/(t.rows+1))
+		hide(w.before(i+1, t.rows, hidden) - w.before(i, t.rows, hidden))
 		values := make([]any, len(t.columns))
 		for c, col := range t.columns {
 			v := col.visible(shown, i)
@@ -95,7 +95,7 @@ func (w *warehouse) rows(t twinTable, n uint64) []row {
 		}
 		out = append(out, row{values: values, visible: true})
 	}
-	hide(hidden - hidden*t.rows/(t.rows+1))
+	hide(hidden - w.before(t.rows, t.rows, hidden))
 	if t.deletes && hidden > 0 {
 		for range 20 { // deleted rows: visible by every filter, were they not deleted
 			r := row{values: w.hiddenRow(t, raw, len(out)), deleted: true}
@@ -109,6 +109,18 @@ func (w *warehouse) rows(t twinTable, n uint64) []row {
 		}
 	}
 	return out
+}
+
+// before is how many of the hidden rows stand before visible row i (from 1) of n: on A they lie evenly among the visible ones, on B half
+// of them come first and half last.
+func (w *warehouse) before(i, n, hidden int) int {
+	switch {
+	case i == 0:
+		return 0
+	case w.side == sideB:
+		return hidden / 2
+	}
+	return hidden * i / (n + 1)
 }
 
 func (w *warehouse) hiddenRow(t twinTable, r *rand.Rand, i int) []any {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"gatehouse/executors"
+	"gatehouse/plan"
 )
 
 // maxIdleLinks is how many names without a running statement stay, so that the next statement finds the engine's cached
@@ -59,25 +60,18 @@ func (f *files) close() error { return os.RemoveAll(f.root) }
 
 var scheme = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*):`)
 
-// localPath returns the path of a location in Iceberg metadata, taken literally: a writer may put any character into a name,
-// and "%2F" is three of them.
+// localPath returns the path of a location as the planner reads it, which has checked that it lies where tables may.
 func localPath(location string) (string, error) {
-	path := location
-	if m := scheme.FindStringSubmatch(location); m != nil {
-		if !strings.EqualFold(m[1], "file") {
-			return "", &executors.Error{
-				Kind:  executors.KindUnsupported,
-				Hint:  fmt.Sprintf("data files at %q locations cannot be read here", strings.ToLower(m[1])+":"),
-				Cause: fmt.Errorf("location %q", location),
-			}
-		}
-		path = location[len(m[0]):]
-		if rest, ok := strings.CutPrefix(path, "//"); ok {
-			path = rest // "file:///a": an empty host
+	if m := scheme.FindStringSubmatch(location); m != nil && m[1] != "file" {
+		return "", &executors.Error{
+			Kind:  executors.KindUnsupported,
+			Hint:  fmt.Sprintf("data files at %q locations cannot be read here", strings.ToLower(m[1])+":"),
+			Cause: fmt.Errorf("location %q", location),
 		}
 	}
-	if !strings.HasPrefix(path, "/") || strings.ContainsRune(path, 0) {
-		return "", dataError("location %q is no absolute path", location)
+	path, err := plan.LocalPath(location)
+	if err != nil {
+		return "", dataError("location %q: %w", location, err)
 	}
 	return path, nil
 }

@@ -51,6 +51,27 @@ func (b *binder) dictionaries(tree *pgquery.SelectStmt, out []bool) {
 	})
 }
 
+// FailsUnseen reports whether n, an expression over raw columns, holds something that may fail without the engine's
+// knowing, so that the engine may evaluate it on values of rows that a filter below takes out.
+func FailsUnseen(n *pgquery.Node, types TypeOf) bool {
+	found := false
+	descend(n, func(m proto.Message) bool {
+		switch x := m.(type) {
+		case *pgquery.Node:
+			found = found || unspared(x)
+		case *pgquery.SQLValueFunction:
+			found = true
+		case *pgquery.TypeCast:
+			names := x.TypeName.GetNames()
+			found = found || len(names) != 1 || temporal(names[0].GetString_().GetSval(), x.Arg.GetAConst() != nil)
+		case *pgquery.ColumnRef:
+			found = found || temporal(types(x), false)
+		}
+		return !found
+	})
+	return found
+}
+
 // zoned reports whether n is a sum or a difference with something in it that has a time zone, or is an interval or a time of
 // the values of a column. Those can fail, and the engine does not know.
 func (b *binder) zoned(n *pgquery.Node) bool {

@@ -62,6 +62,7 @@ func (p *payload) relation(r *Relation) {
 	}
 	p.bool(r.Barrier)
 	p.bool(r.Raises)
+	p.bool(r.MaskFails)
 }
 
 func (p *payload) scan(s *Scan) {

@@ -77,8 +77,23 @@ func relation(b *classify.Bound, i int, t Table, d Decision) (Relation, error) {
 		}
 	}
 	rel.Raises = b.Raises(i)
+	rel.MaskFails = masksFail(rel, t)
 	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && rel.Raises || rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible)
 	return rel, nil
+}
+
+// masksFail reports whether the engine could evaluate a mask that may fail on values of hidden rows.
+func masksFail(rel Relation, t Table) bool {
+	types := typesOf(classify.Relation{Columns: t.Columns})
+	return slices.ContainsFunc(rel.Columns, func(c Output) bool {
+		return c.Mask != nil && c.Name != RowMarker && classify.FailsUnseen(hashesAsCalls(c.Mask), types)
+	})
+}
+
+// hashesAsCalls returns a mask with the engine's own function in place of gw_hash, to weigh it.
+func hashesAsCalls(mask *pgquery.Node) *pgquery.Node {
+	engine, _ := replaceHash(mask, func(value *pgquery.Node) *pgquery.Node { return call("sha256", value) })
+	return engine
 }
 
 // maskMayRaise reports whether a condition of the statement reads a mask that can fail on some value. An engine may
@@ -92,8 +107,7 @@ func maskMayRaise(rel Relation, uses []classify.ColumnUse, visible classify.Rela
 			if c.Mask == nil || c.FieldID != visible.Columns[u.Column].FieldID {
 				continue
 			}
-			engine, _ := replaceHash(c.Mask, func(value *pgquery.Node) *pgquery.Node { return call("sha256", value) })
-			if classify.ExprClassTyped(engine, typesOf(visible)) != classify.ClassLeakproof {
+			if classify.ExprClassTyped(hashesAsCalls(c.Mask), typesOf(visible)) != classify.ClassLeakproof {
 				return true
 			}
 		}

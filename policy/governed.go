@@ -27,10 +27,13 @@ type Relation struct {
 	Barrier bool
 	// Raises: user expressions that may raise could run on rows of the relation before something takes these out. Without a policy
 	// that matters once the table has deletes, since a deleted row is hidden as well.
-	Raises   bool
-	Filters  []string // ids, for audit
-	Masks    []string // "column=id", for audit
-	Decision string
+	Raises bool
+	// MaskFails: a mask may fail on some value without the engine's knowing, so masks must be computed on rows that nothing
+	// takes out any more.
+	MaskFails bool
+	Filters   []string // ids, for audit
+	Masks     []string // "column=id", for audit
+	Decision  string
 }
 
 // Output is one projected column.

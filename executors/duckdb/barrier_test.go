@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+
 	"gatehouse/auth"
 	"gatehouse/classify"
 	"gatehouse/executors"
@@ -56,6 +58,41 @@ func TestBarrier(t *testing.T) {
 		}
 		if leaks == 0 {
 			t.Errorf("filter %s: no attack works without the barrier, so that these prove nothing", filter)
+		}
+	}
+}
+
+// TestMaskBarrier checks that a mask that may fail meets no value of a row that the filter hides. The control has no barrier between
+// the two, and the same mask fails on a dictionary's entry that only hidden rows have.
+func TestMaskBarrier(t *testing.T) {
+	x := open(t, Config{})
+	path, size := writeParquet(t, t.TempDir(), "t.parquet",
+		"SELECT i::BIGINT AS id, CASE WHEN i % 3 = 0 THEN 'EU' ELSE 'US' END AS region, CASE WHEN i % 3 = 0 THEN 65 ELSE 1114112 + i % 5 END::INTEGER AS code FROM range(300000) r(i)",
+		", FIELD_IDS {id: 1, region: 2, code: 3}")
+	fields := []plan.Field{{ID: 1, Name: "id", Type: "BIGINT"}, {ID: 2, Name: "region", Type: "VARCHAR"}, {ID: 3, Name: "code", Type: "INTEGER"}}
+	parse := func(text string) *pgquery.Node {
+		s, err := classify.Parse("SELECT " + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Tree().TargetList[0].GetResTarget().Val
+	}
+	if mask := parse("chr(code)"); !classify.FailsUnseen(mask, func(*pgquery.ColumnRef) string { return "INTEGER" }) {
+		t.Error("chr counts as a function that does not fail")
+	}
+	if mask := parse("'***-' || right(region, 1)"); classify.FailsUnseen(mask, func(*pgquery.ColumnRef) string { return "VARCHAR" }) {
+		t.Error("the last character of a text counts as able to fail")
+	}
+	for _, barrier := range []bool{true, false} {
+		r := &plan.Relation{
+			Relation: policy.Relation{CTE: "__gw_1", MaskFails: barrier, Filter: parse("region IN ('EU', 'DE')"), Columns: []policy.Output{
+				{Name: "id", FieldID: 1, Type: "BIGINT", Reads: []int{1}}, {Name: "code", FieldID: 3, Type: "VARCHAR", Mask: parse("chr(code)"), Reads: []int{3}},
+			}},
+			Scan: plan.Scan{Fields: fields, Files: []plan.File{{Path: path, Size: size, Rows: 300000}}},
+		}
+		got, err := attackRows(t, x, r, "SELECT min(code) FROM __gw_1")
+		if barrier && (err != nil || got != "A") || !barrier && err == nil {
+			t.Errorf("barrier %v: %q, %v", barrier, got, err)
 		}
 	}
 }

@@ -122,7 +122,10 @@ func withoutParams(tree *pgquery.SelectStmt) *pgquery.SelectStmt {
 //	"__gw_1" AS [NOT] MATERIALIZED (SELECT CAST(mask AS type) AS "name", … FROM (SELECT c1 AS "name", … FROM (scan)) WHERE filter AND pushed)
 //
 // MATERIALIZED is the barrier: nothing of the user's is evaluated on a row that the filter removes. Without the need for one,
-// NOT MATERIALIZED lets the engine push the user's conditions and projections into the scan.
+// NOT MATERIALIZED lets the engine push the user's conditions and projections into the scan. If a mask could fail on a value of a
+// hidden row, there is a barrier of its own between the rows and the masks:
+//
+//	"__gw_1" AS … (WITH __gw_rows AS MATERIALIZED (SELECT * FROM … WHERE …) SELECT CAST(mask AS type) AS "name", … FROM __gw_rows)
 func newRelationParts(r *plan.Relation, key auth.Secret) (relationParts, error) {
 	if err := distinctNames(r); err != nil {
 		return relationParts{}, err
@@ -169,6 +172,12 @@ func newRelationParts(r *plan.Relation, key auth.Secret) (relationParts, error) 
 	after := ") AS __gw_scan) AS __gw_raw"
 	if len(conditions) > 0 {
 		after += " WHERE " + strings.Join(conditions, " AND ")
+	}
+	if r.MaskFails && (r.Filter != nil || len(r.Scan.Deletes) > 0) {
+		return relationParts{
+			before: fmt.Sprintf("%s AS %s (WITH __gw_rows AS MATERIALIZED (SELECT * FROM (SELECT %s FROM (", identifier(r.CTE), form, rawColumns(r)),
+			after:  after + ") SELECT " + strings.Join(columns, ", ") + " FROM __gw_rows)",
+		}, nil
 	}
 	return relationParts{
 		before: fmt.Sprintf("%s AS %s (SELECT %s FROM (SELECT %s FROM (",

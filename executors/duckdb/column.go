@@ -65,8 +65,9 @@ func newColumn(k *kind, mem memory.Allocator) (column, error) {
 
 // bytes is a growing buffer whose spare memory is always zero.
 type bytes struct {
-	mem memory.Allocator
-	buf *memory.Buffer
+	mem  memory.Allocator
+	buf  *memory.Buffer
+	last int // the length of the buffer before, which the next one will likely have, too
 }
 
 func newBytes(mem memory.Allocator) bytes {
@@ -77,7 +78,7 @@ func newBytes(mem memory.Allocator) bytes {
 func (b *bytes) grow(n int) []byte {
 	old := b.buf.Len()
 	if b.buf.Cap() < old+n {
-		b.buf.Reserve(max(old+n, 2*old))
+		b.buf.Reserve(max(old+n, 2*old, b.last+b.last/8))
 	}
 	b.buf.Resize(old + n)
 	return b.buf.Bytes()[old:]
@@ -85,6 +86,7 @@ func (b *bytes) grow(n int) []byte {
 
 func (b *bytes) take() *memory.Buffer {
 	out := b.buf
+	b.last = out.Len()
 	b.buf = memory.NewResizableBuffer(b.mem)
 	return out
 }

@@ -21,6 +21,9 @@ func (b *binder) findDates(tree *pgquery.SelectStmt) {
 		}
 	}
 	isDate := func(n *pgquery.Node) bool {
+		if isCastToDate(n) {
+			return true
+		}
 		r := b.refs[n.GetColumnRef()]
 		return r != nil && strings.EqualFold(r.typ, "DATE")
 	}
@@ -37,6 +40,13 @@ func (b *binder) findDates(tree *pgquery.SelectStmt) {
 			}
 		}
 	}
+}
+
+// isCastToDate reports whether n is a cast to DATE, as generated statements put around columns that are dates already.
+func isCastToDate(n *pgquery.Node) bool {
+	t := n.GetTypeCast().GetTypeName()
+	names := t.GetNames()
+	return len(names) > 0 && len(t.ArrayBounds) == 0 && names[len(names)-1].GetString_().GetSval() == "date"
 }
 
 // wholeDays reports whether e is a date literal plus or minus interval literals of days or more.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // server is the gateway that is measured, a process of its own.
@@ -67,4 +68,32 @@ func (s *server) resident() (int64, error) {
 		}
 	}
 	return 0, errors.New("no VmRSS")
+}
+
+// cpu is the processor time that the process's threads have used so far.
+func (s *server) cpu() (time.Duration, error) {
+	return threadTime(fmt.Sprintf("/proc/%d/task", s.cmd.Process.Pid))
+}
+
+// threadTime sums up what the kernel's scheduler says of the threads of a process. Unlike times by the clock it does not depend on
+// who else uses the processors.
+func threadTime(tasks string) (time.Duration, error) {
+	files, err := filepath.Glob(filepath.Join(tasks, "*", "schedstat"))
+	if err != nil {
+		return 0, err
+	}
+	var sum time.Duration
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			continue // the thread has just ended
+		}
+		first, _, _ := strings.Cut(string(b), " ")
+		n, err := strconv.ParseInt(first, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		sum += time.Duration(n)
+	}
+	return sum, nil
 }

@@ -70,6 +70,11 @@ prove: ## N random statements on twin databases from SEED: nothing hidden may sh
 weaken: ## Take each barrier away, one by one: "make prove" has to find it
 	GATEHOUSE_WEAKEN=all $(GO) test -count=1 -v -timeout 60m -run TestWeaknesses ./cmd/prove
 
+.PHONY: classes
+classes: ## Probe every function and cast of the engine anew: executors/duckdb/classes/classes.tsv
+	$(GO) test ./executors/duckdb/classes -run TestClasses -update -timeout 3h
+	rm -f executors/duckdb/classes/classes.part
+
 .PHONY: clean
 clean: ## Remove what the build made (not the example lakehouse)
 	rm -rf bin

@@ -32,6 +32,7 @@ type node struct {
 	id       int // -1: none
 	shape    shape
 	int96    bool
+	written  string // the type of a leaf that Iceberg may have widened since, "" for any other
 	children []node
 }
 
@@ -155,6 +156,7 @@ func newNode(n schema.Node) node {
 	if !ok {
 		if p, ok := n.(*schema.PrimitiveNode); ok {
 			out.int96 = p.PhysicalType() == parquet.Types.Int96
+			out.written = written(p)
 		}
 		return out
 	}
@@ -173,6 +175,28 @@ func newNode(n schema.Node) node {
 		}
 	}
 	return out
+}
+
+// written returns the engine's name for what a leaf holds, if it is of a type that schema evolution may widen.
+func written(p *schema.PrimitiveNode) string {
+	switch t := p.LogicalType().(type) {
+	case schema.DecimalLogicalType:
+		return fmt.Sprintf("DECIMAL(%d,%d)", t.Precision(), t.Scale())
+	case schema.NoLogicalType, schema.UnknownLogicalType:
+	case schema.IntLogicalType:
+		if t.BitWidth() != 32 || !t.IsSigned() {
+			return ""
+		}
+	default:
+		return ""
+	}
+	switch p.PhysicalType() {
+	case parquet.Types.Int32:
+		return "INTEGER"
+	case parquet.Types.Float:
+		return "FLOAT"
+	}
+	return ""
 }
 
 func isList(g *schema.GroupNode) bool {

@@ -49,6 +49,9 @@ func newLayout(fields []plan.Field, ft *footer, mapping map[string]int) (*layout
 		if l.byName {
 			s.key = literal(n.name)
 		}
+		if n.shape == leaf && widened(n.written, f.Type) {
+			s.typ, s.expr = n.written, columnRef(f.ID)
+		}
 		if len(f.Nested) > 0 && !sameNames(f.Nested, n) {
 			var err error
 			if s.typ, err = fileType(f, n); err != nil {
@@ -61,6 +64,19 @@ func newLayout(fields []plan.Field, ft *footer, mapping map[string]int) (*layout
 		l.sources = append(l.sources, s)
 	}
 	return l, nil
+}
+
+// widened reports whether a column was written narrower than the table's schema has it now. It is read as it was written
+// and cast above the scan: DuckDB 1.5 can push a join's Bloom filter into a scan, but not into one that casts ("Can't convert
+// TableFilterType (BLOOM_FILTER) from global to local indexes").
+func widened(from, to string) bool {
+	switch from {
+	case "INTEGER":
+		return to == "BIGINT"
+	case "FLOAT":
+		return to == "DOUBLE"
+	}
+	return strings.HasPrefix(from, "DECIMAL(") && strings.HasPrefix(to, "DECIMAL(") && from != to
 }
 
 // text identifies the layout.

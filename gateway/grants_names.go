@@ -40,7 +40,7 @@ func (t target) columns(written []string) ([]string, error) {
 
 // administers reports whether the caller may change every right, and so may name what he cannot read.
 func (r *run) administers() (bool, error) {
-	ok, err := r.judge.Allow(r.ctx, policy.Administer, []policy.Resource{{}})
+	ok, err := r.judge.Allow(r.ctx, policy.Administer, []policy.Resource{{Grant: &policy.GrantRequest{}}})
 	return len(ok) == 1 && ok[0], err
 }
 

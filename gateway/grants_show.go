@@ -35,7 +35,7 @@ func (r *run) showAccess(stmt *classify.Statement) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := r.judge.Allow(r.ctx, policy.ShowRoles, []policy.Resource{{}})
+	all, err := r.judge.Allow(r.ctx, policy.ShowRoles, []policy.Resource{{Grant: &policy.GrantRequest{}}})
 	if err != nil {
 		return nil, err
 	}

@@ -86,15 +86,26 @@ asked_or_all := {"*"} if count(asked) == 0
 
 # --- What is held? ---
 
+# Which of the caller's principals hold anything here at all: mostly one or two of many, and none is asked in vain below.
+here contains principal if {
+	some principal in active
+	data.gateway.grants.reach[principal][cat][sch]
+}
+
+above contains principal if {
+	some principal in active
+	data.gateway.grants.reach[principal][cat]["*"]
+}
+
 # The columns of the table that grants open, "*" for all of them.
 covered contains column if {
-	some principal in active
+	some principal in here
 	some privilege in sufficient
 	some column in data.gateway.grants.tables[cat][sch][tab].allow[principal][privilege].columns
 }
 
 covered contains "*" if {
-	some principal in active
+	some principal in here
 	some privilege in sufficient
 	not tab in data.gateway.grants.futures[cat][sch].allow[principal][privilege].except
 	data.gateway.grants.futures[cat][sch].allow[principal][privilege].columns
@@ -102,13 +113,13 @@ covered contains "*" if {
 }
 
 covered contains "*" if {
-	some principal in active
+	some principal in here
 	some privilege in sufficient
 	data.gateway.grants.schemas[cat][sch].allow[principal][privilege]
 }
 
 covered contains "*" if {
-	some principal in active
+	some principal in above
 	some privilege in sufficient
 	data.gateway.grants.catalogs[cat].allow[principal][privilege]
 }
@@ -171,15 +182,9 @@ sees_catalog if {
 	data.gateway.grants.reach[principal][cat]
 }
 
-sees_schema if {
-	some principal in active
-	data.gateway.grants.reach[principal][cat][sch]
-}
+sees_schema if count(here) > 0
 
-sees_schema if {
-	some principal in active
-	data.gateway.grants.reach[principal][cat]["*"]
-}
+sees_schema if count(above) > 0
 
 # CHECK ACCESS for privileges other than SELECT.
 has if {
@@ -193,11 +198,11 @@ has if {
 
 # allow is what the router adds to its own: everything for administrators, and for others what they may pass on.
 allow if {
-	administrator
 	input.action.operation in {
 		"AdministerGrants", "ShowRoles", "CreateRole", "DropRole", "GrantRoles", "RevokeRoles", "GrantCatalogPrivilege",
 		"GrantSchemaPrivilege", "GrantTablePrivilege", "GrantFutureTablePrivilege", "RevokePrivilege", "DenyPrivilege",
 	}
+	administrator
 }
 
 allow if {
@@ -242,13 +247,13 @@ passes(column) if column in passable
 
 # The columns that the caller may grant on.
 passable contains column if {
-	some principal in active
+	some principal in here
 	some privilege in sufficient
 	some column in data.gateway.grants.tables[cat][sch][tab].allow[principal][privilege].option
 }
 
 passable contains "*" if {
-	some principal in active
+	some principal in here
 	some privilege in sufficient
 	data.gateway.grants.futures[cat][sch].allow[principal][privilege].option
 	not tab in data.gateway.grants.futures[cat][sch].allow[principal][privilege].option_except
@@ -256,30 +261,30 @@ passable contains "*" if {
 }
 
 passable contains "*" if {
-	some principal in active
+	some principal in here
 	some privilege in sufficient
 	data.gateway.grants.schemas[cat][sch].allow[principal][privilege].option
 }
 
 passable contains "*" if {
-	some principal in active
+	some principal in above
 	some privilege in sufficient
 	data.gateway.grants.catalogs[cat].allow[principal][privilege].option
 }
 
 # An owner may grant without having been told so.
 passable contains "*" if {
-	some principal in active
+	some principal in here
 	data.gateway.grants.tables[cat][sch][tab].allow[principal].OWNERSHIP
 }
 
 passable contains "*" if {
-	some principal in active
+	some principal in here
 	data.gateway.grants.schemas[cat][sch].allow[principal].OWNERSHIP
 }
 
 passable contains "*" if {
-	some principal in active
+	some principal in above
 	data.gateway.grants.catalogs[cat].allow[principal].OWNERSHIP
 }
 

@@ -12,7 +12,7 @@ rights := {
 		"role:senior": ["role:junior"], "role:junior": ["role:senior"],
 	},
 	"options": {"user:ann": ["role:analyst"], "user:dan": ["role:analyst", "role:barred"]},
-	"reach": {"role:reader": {"c": {"s": 1}}, "user:bob": {"c": {"s": 1}}, "role:junior": {"c": {"*": 1}}},
+	"reach": {"role:reader": {"c": {"s": 1}}, "user:bob": {"c": {"s": 1}}, "user:eve": {"c": {"s": 1}}, "user:fay": {"c": {"s": 1}}, "user:gil": {"c": {"s": 1}}, "role:junior": {"c": {"*": 1}}},
 	"denials": {"role:barred": {"c": {"s": 1}}, "user:eve": {"c": {"*": 1}}},
 	"catalogs": {"c": {"allow": {"role:junior": {"INSERT": {"columns": ["*"], "option": ["*"]}}}, "deny": {"user:eve": {"SELECT": {"columns": ["*"]}}}}},
 	"schemas": {"c": {"s": {"allow": {"user:fay": {"OWNERSHIP": {"columns": ["*"]}}}}}},
@@ -68,6 +68,7 @@ test_columns if {
 test_futures if {
 	reads("gil", "new")
 	not reads("gil", "t")
+	# The schema is seen, but no table of it is meant.
 	not grants.reads with input as ask("gil", "FilterSchemas", {"schema": {"catalogName": "c", "schemaName": "s"}}) with data.gateway.grants as rights
 }
 

@@ -72,7 +72,7 @@ type PolicyConfig struct {
 	Rego        string        `yaml:"rego"`          // v1, v0 or auto; default v1
 	Lenient     bool          `yaml:"lenient"`       // accept policies that do not match the input schema; default false
 	Prefer      string        `yaml:"prefer"`        // batch: ask batch rules where both forms exist
-	Timeout     time.Duration `yaml:"timeout"`       // of one decision; default 250ms
+	Timeout     time.Duration `yaml:"timeout"`       // of one decision; default 2s
 	HashKeyFile string        `yaml:"hash_key_file"` // file with the key of gw_hash masks, at least 32 bytes; without it they are refused
 }
 

@@ -319,7 +319,7 @@ func (c Config) checkPolicy(k *checker) {
 		k.add("policy.prefer", "is not known", "write batch, or remove it")
 	}
 	if p.Timeout < 0 || p.Timeout > 30*time.Second {
-		k.add("policy.timeout", "must be between 0 and 30s", "the default is 250ms")
+		k.add("policy.timeout", "must be between 0 and 30s", "the default is 2s")
 	}
 	if k.secret("policy.hash_key_file", p.HashKeyFile) {
 		if b, err := os.ReadFile(p.HashKeyFile); err != nil || len(strings.TrimRight(string(b), "\r\n")) < 32 {

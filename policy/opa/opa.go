@@ -33,7 +33,7 @@ type Config struct {
 	Rego      string        // "v1" (default), "v0", or "auto": v1, and v0 if that does not parse
 	Lenient   bool          // do not check the policy against the input schema, for policies written for other systems
 	Legacy    bool          // a failing built-in is undefined instead of an error
-	Timeout   time.Duration // of one decision; default 250 ms
+	Timeout   time.Duration // of one decision; default 2 s
 	Trino     string        // the Trino version that policies see; default "476"
 	Version   string        // the gateway's version that policies see
 	MaxBytes  int64         // of a policy's files together; default 64 MiB
@@ -132,7 +132,7 @@ func withDefaults(cfg Config) (Config, error) {
 		return cfg, errors.New("opa: the allow rule cannot be left out")
 	}
 	if cfg.Timeout <= 0 {
-		cfg.Timeout = 250 * time.Millisecond
+		cfg.Timeout = 2 * time.Second
 	}
 	if cfg.Trino == "" {
 		cfg.Trino = "476"

@@ -56,8 +56,8 @@ fuzz: ## Every fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: bench
-bench: ## Speed, as ratios in one run (docs/performance.md)
-	@clients=$$(testdata/clients/install.sh "$(CACHE)"); export $$clients; $(GO) run ./cmd/bench
+bench: build ## Speed, as ratios in one run (docs/performance.md)
+	@clients=$$(testdata/clients/install.sh "$(CACHE)"); export $$clients; $(GO) run -tags duckdb_arrow ./cmd/bench
 
 N    ?= 20000
 SEED ?= 1

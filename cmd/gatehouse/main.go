@@ -46,6 +46,7 @@ var commands = []command{
 		return runSQL(ctx, args, env.getenv, env.stdin, env.stdout, env.stderr)
 	}},
 	{"policy", "Check and test policies", runPolicy},
+	{"grants", "Export, plan and apply rights as YAML", runGrants},
 	{"user", "Add a user to a users file, or list its users", runUser},
 	{"version", "Print the version", runVersion},
 }
@@ -53,6 +54,7 @@ var commands = []command{
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	env := environment{getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	os.Exit(run(ctx, os.Args[1:], env))
 }

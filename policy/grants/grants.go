@@ -65,7 +65,7 @@ func New(ctx context.Context, cfg Config) (*Store, error) {
 	s.current.Store(empty(cfg.Admin))
 	var err error
 	if cfg.File != "" {
-		s.journal, err = openSQLite(ctx, cfg.File)
+		err = s.openFile(ctx)
 	} else {
 		err = s.openPostgres(ctx)
 	}

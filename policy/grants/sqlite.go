@@ -29,6 +29,32 @@ type sqliteLog struct{ db *sql.DB }
 
 var _ journal = (*sqliteLog)(nil)
 
+// openFile opens the log and follows what "gatehouse grants apply" writes into it from another process.
+func (s *Store) openFile(ctx context.Context) error {
+	log, err := openSQLite(ctx, s.cfg.File)
+	if err != nil {
+		return err
+	}
+	s.journal = log
+	following, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	s.done.Go(func() {
+		tick := time.NewTicker(heartbeat)
+		defer tick.Stop()
+		for {
+			select {
+			case <-following.Done():
+				return
+			case <-tick.C:
+			}
+			if err := s.catchUp(following); err != nil && following.Err() == nil {
+				s.cfg.Log.Warn("store of rights not readable", "error", err)
+			}
+		}
+	})
+	return nil
+}
+
 func openSQLite(ctx context.Context, file string) (*sqliteLog, error) {
 	u := url.URL{Scheme: "file", Opaque: url.PathEscape(file), RawQuery: url.Values{
 		"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}, "_txlock": {"immediate"},

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -9,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"gatehouse/classify"
+	"gatehouse/policy"
 )
 
 // The schemas of the statements that the gateway answers itself. All columns are text.
@@ -140,6 +142,18 @@ func (r *run) set(stmt *classify.Statement) error {
 		return r.g.useNamespace(r, []string{value}, true)
 	case "schema", "search_path":
 		return r.g.useNamespace(r, []string{value}, false)
+	}
+	return r.setSetting(name, value, reset)
+}
+
+// setSetting changes or resets one setting, if the policy allows that.
+func (r *run) setSetting(name, value string, reset bool) error {
+	ok, err := r.judge.Allow(r.ctx, policy.SetSession, []policy.Resource{{Setting: strings.ToLower(name)}})
+	if err != nil {
+		return err
+	}
+	if len(ok) != 1 || !ok[0] {
+		return r.denied("the setting " + strconv.Quote(name))
 	}
 	return r.session.set(name, value, reset)
 }

@@ -14,7 +14,7 @@ func (g *Gateway) SetOption(ctx context.Context, s *Session, name, value string)
 		case "schema":
 			return r.setNamespace(nil, &value)
 		}
-		return s.set(name, value, false)
+		return r.setSetting(name, value, false)
 	})
 }
 
@@ -26,6 +26,6 @@ func (g *Gateway) ResetOption(ctx context.Context, s *Session, name string) erro
 			s.setNamespace(s.initial)
 			return nil
 		}
-		return s.set(name, "", true)
+		return r.setSetting(name, "", true)
 	})
 }

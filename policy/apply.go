@@ -71,14 +71,17 @@ func relation(b *classify.Bound, i int, t Table, d Decision) (Relation, error) {
 	if err != nil {
 		return Relation{}, err
 	}
+	// A filter that may fail must meet the same rows whatever the statement asks for: otherwise its failure answers
+	// questions about the hidden rows that the statement picks.
+	fails := rel.Filter != nil && classify.ExprClassTyped(hashesAsCalls(rel.Filter), typesOf(classify.Relation{Columns: t.Columns})) != classify.ClassLeakproof
 	for _, c := range b.Conjuncts(i) {
-		if pushable(c, visible, masked) {
+		if !fails && pushable(c, visible, masked) {
 			rel.Pushed = append(rel.Pushed, c.Expr)
 		}
 	}
 	rel.Raises = b.Raises(i)
 	rel.MaskFails = masksFail(rel, t)
-	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && rel.Raises || rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible)
+	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && rel.Raises || rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible) || fails
 	return rel, nil
 }
 

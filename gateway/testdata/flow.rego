@@ -9,7 +9,7 @@ allow if "admin" in input.context.identity.groups
 
 allow if {
 	input.context.identity.user == "alice"
-	input.action.operation in {"ExecuteQuery", "AccessCatalog", "FilterCatalogs", "FilterSchemas", "FilterTables"}
+	input.action.operation in {"ExecuteQuery", "AccessCatalog", "FilterCatalogs", "FilterSchemas", "FilterTables", "SetSystemSessionProperty"}
 }
 
 allow if {

@@ -9,6 +9,8 @@
 #	row_filters contains {...}      which rows exist for this caller
 #	masks.column := {...}           what the caller sees instead of a value
 #
+# Names of columns match whatever their case; names of tables are those that the catalog has.
+#
 # What no rule says is denied: a table without a package does not exist for anybody.
 #
 # The rules have the names and the input of Trino's OPA plugin, so a policy that was written for Trino can stand here
@@ -93,7 +95,8 @@ opened if data.tables[table.catalogName][table.schemaName][table.tableName].read
 
 uses_hidden_column if {
 	some column in table.columns
-	column in data.tables[table.catalogName][table.schemaName][table.tableName].hidden
+	some name in data.tables[table.catalogName][table.schemaName][table.tableName].hidden
+	lower(name) == lower(column)
 }
 
 uses_hidden_column if {
@@ -130,7 +133,8 @@ columnMask := candidates if count(candidates) > 1
 column := input.action.resource.column
 
 candidates contains mask if {
-	mask := data.tables[column.catalogName][column.schemaName][column.tableName].masks[column.columnName]
+	some name, mask in data.tables[column.catalogName][column.schemaName][column.tableName].masks
+	lower(name) == lower(column.columnName)
 }
 
 candidates contains data.global.mask
@@ -139,7 +143,8 @@ candidates contains data.global.mask
 candidates contains nothing if not column_readable
 
 candidates contains nothing if {
-	column.columnName in data.tables[column.catalogName][column.schemaName][column.tableName].hidden
+	some name in data.tables[column.catalogName][column.schemaName][column.tableName].hidden
+	lower(name) == lower(column.columnName)
 }
 
 nothing := {"id": "not_readable", "expression": "NULL", "priority": 1000000}

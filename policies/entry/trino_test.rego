@@ -117,3 +117,12 @@ test_global_masks if {
 	both := trino.columnMask with input as ask("GetColumnMask", cell("partly", "a")) with data.tables as tables with data.global.mask as global
 	both == {global, {"id": "m", "expression": "NULL"}}
 }
+
+# A column's case does not matter to masks and to what is hidden: a table that spells Secret is meant as well.
+test_case_of_columns if {
+	not trino.allow with input as ask("SelectFromColumns", about("partly", ["Secret"])) with data.tables as tables
+	not trino.allow with input as ask("FilterColumns", about("partly", ["SECRET"])) with data.tables as tables
+	trino.allow with input as ask("FilterColumns", about("partly", ["B"])) with data.tables as tables
+	mask := trino.columnMask with input as ask("GetColumnMask", cell("partly", "A")) with data.tables as tables
+	mask.id == "m"
+}

@@ -21,6 +21,9 @@ type Identity struct {
 	Claims    map[string]any
 	Method    string    // "basic" or "oidc"
 	ExpiresAt time.Time // zero: the session's limits alone decide
+	// Proof is a digest of the stored secret that the login was checked against, "" if there is none: a session ends when
+	// it is another one. It is not for policies.
+	Proof string
 	// Token is the caller's own bearer token for catalogs; unset for users of a users file.
 	Token Secret
 }

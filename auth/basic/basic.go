@@ -135,13 +135,13 @@ func (u *Users) Authenticate(ctx context.Context, c auth.Credential) (auth.Ident
 }
 
 // Renew implements auth.Renewer. It returns the identity that the user of i has in the file now, and ErrUnauthenticated if there
-// is none any more. Sessions ask it from time to time.
+// is none any more or has another password since. Sessions ask it from time to time.
 func (u *Users) Renew(_ context.Context, i auth.Identity) (auth.Identity, error) {
 	if i.Issuer != Issuer {
 		return auth.Identity{}, auth.ErrNotApplicable
 	}
 	found, ok := u.current().users.byName[i.Subject]
-	if !ok {
+	if !ok || found.identity.Proof != i.Proof {
 		return auth.Identity{}, auth.ErrUnauthenticated
 	}
 	return found.clone(), nil

@@ -287,6 +287,18 @@ func TestReload(t *testing.T) {
 	if _, err := u.Renew(t.Context(), auth.Identity{Issuer: Issuer, Subject: "alice", User: "alice"}); !errors.Is(err, auth.ErrUnauthenticated) {
 		t.Errorf("removed user is still current: %v", err)
 	}
+	// A session lives as long as the password that began it.
+	carol, err := login(u, "carol", "pw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Renew(t.Context(), carol); err != nil {
+		t.Errorf("nothing changed, and yet: %v", err)
+	}
+	write(t, path, "users:\n"+entryFor("carol", "other"))
+	if _, err := u.Renew(t.Context(), carol); !errors.Is(err, auth.ErrUnauthenticated) {
+		t.Errorf("after the password changed: %v, want ErrUnauthenticated", err)
+	}
 }
 
 func TestRefusedFiles(t *testing.T) {

@@ -13,7 +13,9 @@ import (
 // weakness is one barrier taken away: a place in the product's source, what stands there, and what a weaker product would have.
 type weakness struct {
 	name, file, old, new string
-	// within is the number of statements in which the harness finds it.
+	// within is the number of statements in which the harness has to find it. Measured with seed 1: filters, deletes, masks and words of
+	// the engine within 20, values under NULL 263, no barrier 1,114, conditions on raw values 1,708; the others are goals that no
+	// run has met yet.
 	within int
 	seed   uint64
 }

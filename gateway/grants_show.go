@@ -134,7 +134,14 @@ func (v viewer) grants(a *classify.Access) ([][]string, error) {
 	}
 	var rows [][]string
 	for _, right := range base.List(object, only) {
-		if v.all || slices.Contains(mine, right.Principal) {
+		if !v.all && !slices.Contains(mine, right.Principal) {
+			continue
+		}
+		right, ok, err := v.visible(right)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			rows = append(rows, grantRow(right))
 		}
 	}
@@ -146,6 +153,37 @@ func (v viewer) grants(a *classify.Access) ([][]string, error) {
 		}
 	}
 	return rows, nil
+}
+
+// visible cuts a right to what the viewer may know. Who may not see everybody's rights learns of no denial, and of no table
+// or column that is closed to him, although something was granted to him there once.
+func (v viewer) visible(r policy.Right) (policy.Right, bool, error) {
+	if v.all {
+		return r, true, nil
+	}
+	if r.Denied {
+		return r, false, nil
+	}
+	r.Except = nil
+	if r.Object.Level != classify.LevelTable {
+		return r, true, nil
+	}
+	name := classify.Name{Catalog: r.Object.Catalog, Schema: r.Object.Schema, Table: r.Object.Table}
+	ok, err := v.seesTable(name)
+	if err != nil || !ok || len(r.Columns) == 0 {
+		return r, ok, err
+	}
+	asked := make([]classify.Column, len(r.Columns))
+	for i, c := range r.Columns {
+		asked[i].Name = c
+	}
+	seen, err := v.seesColumns(name, asked)
+	r.Columns = r.Columns[:0]
+	for _, c := range seen {
+		r.Columns = append(r.Columns, c.Name)
+	}
+	r.Option = slices.DeleteFunc(r.Option, func(o string) bool { return !slices.Contains(r.Columns, o) })
+	return r, len(seen) > 0, err
 }
 
 // members lists who is a member of roles, sorted; only p if it is set.
@@ -277,6 +315,13 @@ func (v viewer) effective(a *classify.Access) ([][]string, error) {
 	var rows [][]string
 	for p, via := range chains(v.base, s.start) {
 		for _, right := range v.base.List(nil, p) {
+			right, ok, err := v.visible(right)
+			if err != nil {
+				return nil, err
+			}
+			if !ok {
+				continue
+			}
 			rows = append(rows, []string{
 				effect(right), right.Privilege, string(right.Object.Level), right.Object.String(), strings.Join(right.Columns, ", "), option(right), via,
 			})
@@ -335,7 +380,10 @@ func (v viewer) checkAccess(a *classify.Access) ([][]string, error) {
 		return nil, err
 	}
 	answer := yesNo(len(ok) == 1 && ok[0])
-	rows := v.reasons(answer, s, t.object, priv.Name)
+	rows, err := v.reasons(answer, s, t.object, priv.Name)
+	if err != nil {
+		return nil, err
+	}
 	if len(rows) == 0 {
 		why := "no grant leads to it"
 		if answer == "yes" {
@@ -350,7 +398,7 @@ func (v viewer) checkAccess(a *classify.Access) ([][]string, error) {
 }
 
 // reasons lists the grants and denials that bear on a privilege on o, denials first.
-func (v viewer) reasons(answer string, s subject, o policy.Object, privilege string) [][]string {
+func (v viewer) reasons(answer string, s subject, o policy.Object, privilege string) ([][]string, error) {
 	places := []policy.Object{o, {Level: classify.LevelFutureTables, Catalog: o.Catalog, Schema: o.Schema},
 		{Level: classify.LevelSchema, Catalog: o.Catalog, Schema: o.Schema}, {Level: classify.LevelCatalog, Catalog: o.Catalog}}
 	var rows [][]string
@@ -359,6 +407,13 @@ func (v viewer) reasons(answer string, s subject, o policy.Object, privilege str
 			for _, right := range v.base.List(&at, p) {
 				applies := right.Privilege == privilege || right.Privilege == "OWNERSHIP"
 				if !applies || slices.Contains(right.Except, o.Table) {
+					continue
+				}
+				right, ok, err := v.visible(right)
+				if err != nil {
+					return nil, err
+				}
+				if !ok {
 					continue
 				}
 				text := fmt.Sprintf("%s %s on %s %s: %s", effect(right), right.Privilege, at.Level, at.String(), via)
@@ -370,7 +425,7 @@ func (v viewer) reasons(answer string, s subject, o policy.Object, privilege str
 		}
 	}
 	slices.SortFunc(rows, func(a, b []string) int { return -slices.Compare(a, b) })
-	return rows
+	return rows, nil
 }
 
 // effectivePolicy answers SHOW EFFECTIVE POLICY. The names and texts of filters and masks are the policy's own and are

@@ -62,8 +62,10 @@ func TestNormalizeUser(t *testing.T) {
 			t.Errorf("%+q became %+q, %v", name, got, ok)
 		}
 	}
-	for _, bad := range []string{"", " eve", "eve ", "eve\u200b", "eve\x00", "eve\n", "\u202eeve", "eve\u00ad", "eve\u3164", "eve\ufe0f", "eve\u00a0x", "eve\u2028",
-		"eve\xff", "\ufffd", "\ue000", "\ufeffeve", "e\u034fve", strings.Repeat("a", 257)} {
+	for _, bad := range []string{
+		"", " eve", "eve ", "eve\u200b", "eve\x00", "eve\n", "\u202eeve", "eve\u00ad", "eve\u3164", "eve\ufe0f", "eve\u00a0x", "eve\u2028",
+		"eve\xff", "\ufffd", "\ue000", "\ufeffeve", "e\u034fve", strings.Repeat("a", 257),
+	} {
 		if got, ok := NormalizeUser(bad); ok {
 			t.Errorf("%+q became %+q", bad, got)
 		}
@@ -99,12 +101,22 @@ func TestLimiter(t *testing.T) {
 		peer, user string
 		want       bool
 	}{
-		{0, "p1", "alice", true}, {0, "p1", "alice", true}, {0, "p1", "alice", false}, // burst of a pair
-		{0, "p2", "alice", true}, {0, "p2", "alice", true}, {0, "p3", "alice", false}, // burst of a user
-		{0, "p1", "bob", true}, {0, "p1", "carol", true}, {0, "p1", "dave", true}, {0, "p1", "erin", false}, // burst of a peer
+		{0, "p1", "alice", true},
+		{0, "p1", "alice", true},
+		{0, "p1", "alice", false}, // burst of a pair
+		{0, "p2", "alice", true},
+		{0, "p2", "alice", true},
+		{0, "p3", "alice", false}, // burst of a user
+		{0, "p1", "bob", true},
+		{0, "p1", "carol", true},
+		{0, "p1", "dave", true},
+		{0, "p1", "erin", false}, // burst of a peer
 		{0, "p4", "frank", true},
-		{time.Second, "p1", "erin", true}, {0, "p1", "erin", false},
-		{time.Second, "p1", "alice", false}, {time.Minute, "p1", "alice", true}, {0, "p1", "alice", false},
+		{time.Second, "p1", "erin", true},
+		{0, "p1", "erin", false},
+		{time.Second, "p1", "alice", false},
+		{time.Minute, "p1", "alice", true},
+		{0, "p1", "alice", false},
 	}
 	for i, s := range steps {
 		now = now.Add(s.wait)

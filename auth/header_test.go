@@ -26,8 +26,10 @@ func TestParseBasic(t *testing.T) {
 			t.Errorf("%s: %q %q %v", name, c.User, c.Password.Reveal(), err)
 		}
 	}
-	for _, bad := range []string{"Basic", "Basic ", "Basic !", "Basic YWxpY2U=", "Basic OnB3", "Basic YWxp\nY2U6cHc=", "Basic YWxp\nY2U6cHc", "Basic YWxpY2U6cHc\r", "Basic YWxpY2U6cHc==",
-		"Basic YWxpY2U6cHc===", "Basic =", "Basic a+_=", "Basic " + strings.Repeat("YWxp", 4<<10) + "OnB3"} {
+	for _, bad := range []string{
+		"Basic", "Basic ", "Basic !", "Basic YWxpY2U=", "Basic OnB3", "Basic YWxp\nY2U6cHc=", "Basic YWxp\nY2U6cHc", "Basic YWxpY2U6cHc\r", "Basic YWxpY2U6cHc==",
+		"Basic YWxpY2U6cHc===", "Basic =", "Basic a+_=", "Basic " + strings.Repeat("YWxp", 4<<10) + "OnB3",
+	} {
 		if _, err := ParseBasic(bad); !errors.Is(err, ErrUnauthenticated) {
 			t.Errorf("%q: %v", bad, err)
 		}

@@ -22,11 +22,24 @@ func TestSQLType(t *testing.T) {
 		t    iceberg.Type
 		want string // "": unreadable
 	}{
-		{prim.Bool, "BOOLEAN"}, {prim.Int32, "INTEGER"}, {prim.Int64, "BIGINT"}, {prim.Float32, "FLOAT"}, {prim.Float64, "DOUBLE"},
-		{prim.Date, "DATE"}, {prim.Time, "TIME"}, {prim.Timestamp, "TIMESTAMP"}, {prim.TimestampTz, "TIMESTAMP WITH TIME ZONE"},
-		{prim.TimestampNs, "TIMESTAMP_NS"}, {prim.TimestampTzNs, ""}, {prim.String, "VARCHAR"}, {prim.UUID, "UUID"},
-		{prim.Binary, "BLOB"}, {iceberg.FixedTypeOf(5), "BLOB"}, {iceberg.DecimalTypeOf(38, 10), "DECIMAL(38,10)"},
-		{iceberg.UnknownType{}, ""}, {iceberg.VariantType{}, ""},
+		{prim.Bool, "BOOLEAN"},
+		{prim.Int32, "INTEGER"},
+		{prim.Int64, "BIGINT"},
+		{prim.Float32, "FLOAT"},
+		{prim.Float64, "DOUBLE"},
+		{prim.Date, "DATE"},
+		{prim.Time, "TIME"},
+		{prim.Timestamp, "TIMESTAMP"},
+		{prim.TimestampTz, "TIMESTAMP WITH TIME ZONE"},
+		{prim.TimestampNs, "TIMESTAMP_NS"},
+		{prim.TimestampTzNs, ""},
+		{prim.String, "VARCHAR"},
+		{prim.UUID, "UUID"},
+		{prim.Binary, "BLOB"},
+		{iceberg.FixedTypeOf(5), "BLOB"},
+		{iceberg.DecimalTypeOf(38, 10), "DECIMAL(38,10)"},
+		{iceberg.UnknownType{}, ""},
+		{iceberg.VariantType{}, ""},
 		{&iceberg.ListType{Element: prim.Int32}, "INTEGER[]"},
 		{&iceberg.ListType{Element: &iceberg.ListType{Element: prim.String}}, "VARCHAR[][]"},
 		{&iceberg.ListType{Element: iceberg.VariantType{}}, ""},
@@ -48,8 +61,13 @@ func TestMatch(t *testing.T) {
 		got   string
 		ok    bool
 	}{
-		{[]string{"a", "A"}, "a", "a", true}, {[]string{"a", "A"}, "A", "A", true}, {[]string{"Abc"}, "aBC", "Abc", true},
-		{[]string{"aa", "AA"}, "aA", "", false}, {[]string{"a"}, "b", "", false}, {nil, "", "", false}, {[]string{"ÜBER"}, "über", "ÜBER", true},
+		{[]string{"a", "A"}, "a", "a", true},
+		{[]string{"a", "A"}, "A", "A", true},
+		{[]string{"Abc"}, "aBC", "Abc", true},
+		{[]string{"aa", "AA"}, "aA", "", false},
+		{[]string{"a"}, "b", "", false},
+		{nil, "", "", false},
+		{[]string{"ÜBER"}, "über", "ÜBER", true},
 	} {
 		if got, ok := catalog.Match(c.names, c.want); ok != c.ok || ok && got != c.got {
 			t.Errorf("%q in %q: got %q, %v", c.want, c.names, got, ok)

@@ -54,7 +54,7 @@ func (f Files) Path(location string) (string, error) {
 	// With "..", what a path means depends on links on its way.
 	for _, part := range strings.Split(path, "/") {
 		if part == ".." {
-			return "", fmt.Errorf("%w: a location goes up with ..", ErrUnreadable)
+			return "", fmt.Errorf("%w: a location with two dots goes up", ErrUnreadable)
 		}
 	}
 	clean := filepath.Clean(path)

@@ -45,7 +45,8 @@ func (t *Table) At(v Version) (*Table, error) {
 		return nil, fmt.Errorf("%w: selected in two ways", ErrNoSuchVersion)
 	}
 	md := t.Iceberg.Metadata()
-	snapshot, branch := t.Snapshot, false
+	var snapshot *table.Snapshot
+	branch := false
 	switch {
 	case v.Snapshot != 0:
 		snapshot = md.SnapshotByID(v.Snapshot)

@@ -31,8 +31,16 @@ func FuzzBind(f *testing.F) {
 		}
 	}
 	columns := []Column{
-		{"id", 1, "BIGINT"}, {"region", 2, "VARCHAR"}, {"name", 3, "VARCHAR"}, {"ssn", 4, "VARCHAR"}, {"note", 5, "VARCHAR"},
-		{"code", 6, "INTEGER"}, {"d", 7, "DATE"}, {"qty", 8, "INTEGER"}, {"home", 9, "STRUCT(city VARCHAR)"}, {"tags", 10, "VARCHAR[]"},
+		{"id", 1, "BIGINT"},
+		{"region", 2, "VARCHAR"},
+		{"name", 3, "VARCHAR"},
+		{"ssn", 4, "VARCHAR"},
+		{"note", 5, "VARCHAR"},
+		{"code", 6, "INTEGER"},
+		{"d", 7, "DATE"},
+		{"qty", 8, "INTEGER"},
+		{"home", 9, "STRUCT(city VARCHAR)"},
+		{"tags", 10, "VARCHAR[]"},
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := Parse(text)

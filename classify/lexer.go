@@ -37,7 +37,6 @@ func (t token) exact() bool { return t.kind == tokString && (t.plain || t.text[0
 
 func (t token) punct(s string) bool { return t.kind == tokPunct && t.text == s }
 func (t token) op(s string) bool    { return t.kind == tokOp && t.text == s }
-func (t token) end() int            { return t.pos + len(t.text) }
 
 const opChars = "+-*/<>=~!@#%^&|`?"
 

@@ -209,6 +209,7 @@ type refusing struct{}
 func (refusing) Table(context.Context, auth.Identity, string, string) (*catalog.Table, error) {
 	return nil, catalog.ErrRefused
 }
+
 func (refusing) List(context.Context, auth.Identity, string) ([]catalog.Entry, error) {
 	return nil, catalog.ErrRefused
 }

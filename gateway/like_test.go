@@ -11,10 +11,25 @@ func TestLike(t *testing.T) {
 		pattern, s string
 		want       bool
 	}{
-		{"", "", true}, {"", "a", false}, {"%", "", true}, {"%", "anything", true}, {"a%", "abc", true}, {"a%", "ba", false},
-		{"_", "ö", true}, {"_", "", false}, {"_", "ab", false}, {"a_c", "abc", true}, {"a_c", "ac", false},
-		{`a\_c`, "a_c", true}, {`a\_c`, "abc", false}, {`\%`, "%", true}, {`\%`, "x", false}, {`a\`, `a\`, true},
-		{"%a%b%", "xxaxxbxx", true}, {"%a%b%", "xxbxxaxx", false}, {"A", "a", false},
+		{"", "", true},
+		{"", "a", false},
+		{"%", "", true},
+		{"%", "anything", true},
+		{"a%", "abc", true},
+		{"a%", "ba", false},
+		{"_", "ö", true},
+		{"_", "", false},
+		{"_", "ab", false},
+		{"a_c", "abc", true},
+		{"a_c", "ac", false},
+		{`a\_c`, "a_c", true},
+		{`a\_c`, "abc", false},
+		{`\%`, "%", true},
+		{`\%`, "x", false},
+		{`a\`, `a\`, true},
+		{"%a%b%", "xxaxxbxx", true},
+		{"%a%b%", "xxbxxaxx", false},
+		{"A", "a", false},
 	} {
 		if got := like(&c.pattern)(c.s); got != c.want {
 			t.Errorf("%q LIKE %q = %v", c.s, c.pattern, got)

@@ -20,16 +20,21 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		running: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gatehouse_statements_running", Help: "Statements that are admitted and have not ended."}),
+			Name: "gatehouse_statements_running", Help: "Statements that are admitted and have not ended.",
+		}),
 		finished: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gatehouse_statements_total", Help: "Statements and metadata calls that have ended."}, []string{"action", "outcome", "error"}),
+			Name: "gatehouse_statements_total", Help: "Statements and metadata calls that have ended.",
+		}, []string{"action", "outcome", "error"}),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "gatehouse_stage_seconds", Help: "Time of one stage of one statement.",
-			Buckets: prometheus.ExponentialBuckets(50e-6, 4, 10)}, []string{"stage"}),
+			Buckets: prometheus.ExponentialBuckets(50e-6, 4, 10),
+		}, []string{"stage"}),
 		rows: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gatehouse_result_rows_total", Help: "Rows sent to clients."}),
+			Name: "gatehouse_result_rows_total", Help: "Rows sent to clients.",
+		}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gatehouse_result_bytes_total", Help: "Bytes of Arrow buffers sent to clients."}),
+			Name: "gatehouse_result_bytes_total", Help: "Bytes of Arrow buffers sent to clients.",
+		}),
 	}
 	if reg == nil {
 		return m, nil

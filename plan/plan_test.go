@@ -65,9 +65,11 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	filtered := func(policy.Table) policy.Decision {
-		return policy.Decision{ID: "d1",
+		return policy.Decision{
+			ID:      "d1",
 			Filters: []policy.Expression{{ID: "eu-only", SQL: "region = 'eu'"}},
-			Masks:   map[string]policy.Expression{"name": {ID: "hidden", SQL: "NULL"}}}
+			Masks:   map[string]policy.Expression{"name": {ID: "hidden", SQL: "NULL"}},
+		}
 	}
 	g, tables := govern(t, c, "SELECT a.name, count(*) FROM v1_plain a JOIN v1_plain b ON a.id = b.id WHERE a.id > 1 GROUP BY 1", filtered)
 	got, err := p.Plan(t.Context(), alice, "q1", g, tables, now.Add(time.Minute))
@@ -82,8 +84,10 @@ func TestPlan(t *testing.T) {
 		if err != nil || digest != r.Task.Digest || len(digest) != 43 {
 			t.Errorf("digest %q, task has %q (%v)", digest, r.Task.Digest, err)
 		}
-		want := auth.TaskClaims{Issuer: "gatehouse", Subject: "alice", UserIss: "test", Query: "q1", Relation: r.CTE, Digest: digest,
-			Expires: now.Add(time.Minute).Truncate(time.Second).Add(time.Second)}
+		want := auth.TaskClaims{
+			Issuer: "gatehouse", Subject: "alice", UserIss: "test", Query: "q1", Relation: r.CTE, Digest: digest,
+			Expires: now.Add(time.Minute).Truncate(time.Second).Add(time.Second),
+		}
 		if m.claims[i] != want {
 			t.Errorf("claims %+v, want %+v", m.claims[i], want)
 		}
@@ -185,8 +189,10 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	g, tables = govern(t, c, "SELECT name FROM v1_plain WHERE id = 1", func(policy.Table) policy.Decision {
-		return policy.Decision{ID: "d", Filters: []policy.Expression{{ID: "f1", SQL: "region = 'sesame'"}},
-			Masks: map[string]policy.Expression{"name": {ID: "m1", SQL: "'opensesame'"}}}
+		return policy.Decision{
+			ID: "d", Filters: []policy.Expression{{ID: "f1", SQL: "region = 'sesame'"}},
+			Masks: map[string]policy.Expression{"name": {ID: "m1", SQL: "'opensesame'"}},
+		}
 	})
 	hidden, err := p.Plan(t.Context(), alice, "q", g, tables, time.Time{})
 	if err != nil {

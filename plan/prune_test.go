@@ -237,9 +237,12 @@ func list(word string, cs []condition) string {
 func TestConditions(t *testing.T) {
 	columns := map[string]iceberg.NestedField{}
 	for i, f := range []iceberg.NestedField{
-		{Name: "i", Type: iceberg.PrimitiveTypes.Int32}, {Name: "l", Type: iceberg.PrimitiveTypes.Int64},
-		{Name: "s", Type: iceberg.PrimitiveTypes.String}, {Name: "d", Type: iceberg.PrimitiveTypes.Date},
-		{Name: "t", Type: iceberg.PrimitiveTypes.Timestamp}, {Name: "z", Type: iceberg.PrimitiveTypes.TimestampTz},
+		{Name: "i", Type: iceberg.PrimitiveTypes.Int32},
+		{Name: "l", Type: iceberg.PrimitiveTypes.Int64},
+		{Name: "s", Type: iceberg.PrimitiveTypes.String},
+		{Name: "d", Type: iceberg.PrimitiveTypes.Date},
+		{Name: "t", Type: iceberg.PrimitiveTypes.Timestamp},
+		{Name: "z", Type: iceberg.PrimitiveTypes.TimestampTz},
 		{Name: "n", Type: iceberg.DecimalTypeOf(5, 2)},
 	} {
 		f.ID = i + 1

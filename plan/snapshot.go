@@ -58,8 +58,10 @@ func decode(ctx context.Context, t *catalog.Table) (s *snapshot, err error) {
 		}
 	}()
 	md := t.Iceberg.Metadata()
-	b := &builder{table: t, mapping: nameMapping(md), pushable: pushableColumns(md, t.Fields),
-		out: &snapshot{specs: map[int]iceberg.PartitionSpec{}}, paths: map[string]bool{}, vectors: map[string]int{}}
+	b := &builder{
+		table: t, mapping: nameMapping(md), pushable: pushableColumns(md, t.Fields),
+		out: &snapshot{specs: map[int]iceberg.PartitionSpec{}}, paths: map[string]bool{}, vectors: map[string]int{},
+	}
 	fs := manifestFiles{t.Files}
 	manifests, err := t.Snapshot.Manifests(fs)
 	if err != nil {

@@ -18,8 +18,10 @@ import (
 var orders = Table{
 	Name: classify.Name{Catalog: "lake", Schema: "shop", Table: "orders"},
 	Columns: []classify.Column{
-		{Name: "id", FieldID: 1, Type: "BIGINT"}, {Name: "customer_id", FieldID: 2, Type: "BIGINT"},
-		{Name: "region", FieldID: 3, Type: "VARCHAR"}, {Name: "total", FieldID: 4, Type: "DECIMAL(12,2)"},
+		{Name: "id", FieldID: 1, Type: "BIGINT"},
+		{Name: "customer_id", FieldID: 2, Type: "BIGINT"},
+		{Name: "region", FieldID: 3, Type: "VARCHAR"},
+		{Name: "total", FieldID: 4, Type: "DECIMAL(12,2)"},
 	},
 }
 
@@ -149,8 +151,11 @@ func printGoverned(t testing.TB, g *Governed) string {
 // The order in which a policy gives filters, and Go walks maps, is no part of the result.
 func TestOrderDoesNotMatter(t *testing.T) {
 	filters := []Expression{
-		{SQL: "region = 'EU'", ID: "a"}, {SQL: "active", ID: "b"}, {SQL: "email = :e", ID: "c", AnyOf: "self", Params: map[string]any{"e": "x", "f": 1}},
-		{SQL: "id = 7", ID: "d", AnyOf: "self"}, {SQL: "active", ID: "b"},
+		{SQL: "region = 'EU'", ID: "a"},
+		{SQL: "active", ID: "b"},
+		{SQL: "email = :e", ID: "c", AnyOf: "self", Params: map[string]any{"e": "x", "f": 1}},
+		{SQL: "id = 7", ID: "d", AnyOf: "self"},
+		{SQL: "active", ID: "b"},
 	}
 	want := ""
 	permute(filters, func(fs []Expression) {

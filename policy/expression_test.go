@@ -20,10 +20,14 @@ import (
 var customers = Table{
 	Name: classify.Name{Catalog: "lake", Schema: "shop", Table: "customers"},
 	Columns: []classify.Column{
-		{Name: "id", FieldID: 1, Type: "BIGINT"}, {Name: "email", FieldID: 2, Type: "VARCHAR"},
-		{Name: "region", FieldID: 3, Type: "VARCHAR"}, {Name: "birth_date", FieldID: 4, Type: "DATE"},
-		{Name: "active", FieldID: 5, Type: "BOOLEAN"}, {Name: "Note", FieldID: 6, Type: "VARCHAR"},
-		{Name: "twin", FieldID: 7, Type: "VARCHAR"}, {Name: "Twin", FieldID: 8, Type: "VARCHAR"},
+		{Name: "id", FieldID: 1, Type: "BIGINT"},
+		{Name: "email", FieldID: 2, Type: "VARCHAR"},
+		{Name: "region", FieldID: 3, Type: "VARCHAR"},
+		{Name: "birth_date", FieldID: 4, Type: "DATE"},
+		{Name: "active", FieldID: 5, Type: "BOOLEAN"},
+		{Name: "Note", FieldID: 6, Type: "VARCHAR"},
+		{Name: "twin", FieldID: 7, Type: "VARCHAR"},
+		{Name: "Twin", FieldID: 8, Type: "VARCHAR"},
 		{Name: "tax_id", FieldID: 9, Type: "VARCHAR"},
 	},
 }

@@ -76,8 +76,10 @@ func NewKey(t testing.TB, id, alg string) SigningKey {
 // NewIssuer starts an issuer that publishes keys, and stops it with the test.
 func NewIssuer(t testing.TB, keys ...SigningKey) *Issuer {
 	t.Helper()
-	i := &Issuer{Password: map[string]string{}, Claims: map[string]map[string]any{}, Life: 5 * time.Minute, Now: time.Now,
-		calls: map[string]int{}, refresh: map[string]string{}}
+	i := &Issuer{
+		Password: map[string]string{}, Claims: map[string]map[string]any{}, Life: 5 * time.Minute, Now: time.Now,
+		calls: map[string]int{}, refresh: map[string]string{},
+	}
 	i.Publish(keys...)
 	i.server = httptest.NewServer(i)
 	i.URL = i.server.URL
@@ -108,8 +110,10 @@ func (i *Issuer) Stop() { i.server.Close() }
 // Standard returns the claims of a good access token for user.
 func (i *Issuer) Standard(user string) map[string]any {
 	now := i.Now().Unix()
-	claims := map[string]any{"iss": i.URL, "sub": "id-of-" + user, "aud": "gatehouse", "preferred_username": user,
-		"iat": now, "exp": now + int64(i.Life/time.Second), "typ": "Bearer"}
+	claims := map[string]any{
+		"iss": i.URL, "sub": "id-of-" + user, "aud": "gatehouse", "preferred_username": user,
+		"iat": now, "exp": now + int64(i.Life/time.Second), "typ": "Bearer",
+	}
 	for k, v := range i.Claims[user] {
 		claims[k] = v
 	}
@@ -214,8 +218,10 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			continue
 		}
-		Answer(w, http.StatusOK, map[string]any{"access_token": text + "." + b64.EncodeToString(sig), "token_type": "Bearer",
-			"expires_in": int(i.Life / time.Second), "refresh_token": next, "refresh_expires_in": 1800})
+		Answer(w, http.StatusOK, map[string]any{
+			"access_token": text + "." + b64.EncodeToString(sig), "token_type": "Bearer",
+			"expires_in": int(i.Life / time.Second), "refresh_token": next, "refresh_expires_in": 1800,
+		})
 		return
 	}
 }

@@ -114,8 +114,10 @@ func (e entry) check() (*user, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &user{hash: h, identity: auth.Identity{Issuer: Issuer, Subject: name, User: name, Principal: name,
-		Roles: e.Roles, Groups: e.Groups, Claims: claims, Method: "basic", Proof: proof(e.Password)}}, nil
+	return &user{hash: h, identity: auth.Identity{
+		Issuer: Issuer, Subject: name, User: name, Principal: name,
+		Roles: e.Roles, Groups: e.Groups, Claims: claims, Method: "basic", Proof: proof(e.Password),
+	}}, nil
 }
 
 // proof tells one stored hash from another without telling anything about either.

@@ -84,9 +84,11 @@ func kcToken(t *testing.T, issuer string, form url.Values) (access, id string) {
 
 func TestKeycloak(t *testing.T) {
 	base, issuer := keycloak(t)
-	cfg := Config{Issuer: issuer, Audiences: []string{"gatehouse"}, InsecureLoopback: true, KeysCooldown: time.Millisecond,
+	cfg := Config{
+		Issuer: issuer, Audiences: []string{"gatehouse"}, InsecureLoopback: true, KeysCooldown: time.Millisecond,
 		Mapping:       Mapping{Groups: "groups", Roles: "realm_access.roles", Principal: "name", Claims: map[string]string{"department": "department"}},
-		PasswordGrant: &PasswordGrant{ClientID: "gatehouse-ropc"}}
+		PasswordGrant: &PasswordGrant{ClientID: "gatehouse-ropc"},
+	}
 	i := open(t, cfg)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	if err := i.Ready(t.Context()); err != nil {
@@ -189,8 +191,10 @@ func kcRotate(t *testing.T, base, admin string) (retired string) {
 	if err := json.Unmarshal(kcCall(t, http.MethodGet, base+"/admin/realms/gatehouse", admin, nil), &realm); err != nil || retired == "" {
 		t.Fatalf("no RSA key in the realm, %v", err)
 	}
-	kcCall(t, http.MethodPost, components, admin, map[string]any{"name": "young", "providerId": "rsa-generated", "providerType": "org.keycloak.keys.KeyProvider",
-		"parentId": realm.ID, "config": map[string]any{"priority": []string{"200"}}})
+	kcCall(t, http.MethodPost, components, admin, map[string]any{
+		"name": "young", "providerId": "rsa-generated", "providerType": "org.keycloak.keys.KeyProvider",
+		"parentId": realm.ID, "config": map[string]any{"priority": []string{"200"}},
+	})
 	return retired
 }
 

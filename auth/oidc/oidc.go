@@ -69,8 +69,10 @@ func New(cfg Config) (*Issuer, error) {
 		return nil, err
 	}
 	i := &Issuer{cfg: cfg, http: cfg.client()}
-	i.keys = &keySet{fetch: i.fetchKeys, refresh: cfg.KeysRefresh, maxAge: cfg.KeysMaxAge, cooldown: cfg.KeysCooldown,
-		now: cfg.Now, turn: make(chan struct{}, 1)}
+	i.keys = &keySet{
+		fetch: i.fetchKeys, refresh: cfg.KeysRefresh, maxAge: cfg.KeysMaxAge, cooldown: cfg.KeysCooldown,
+		now: cfg.Now, turn: make(chan struct{}, 1),
+	}
 	if cfg.PasswordGrant != nil {
 		var err error
 		if i.grants, err = newGrants(*cfg.PasswordGrant, cfg.Now); err != nil {

@@ -65,8 +65,10 @@ func newBench(t testing.TB) *bench {
 }
 
 func (b *bench) config() Config {
-	return Config{Issuer: b.URL, Audiences: []string{"gatehouse"}, InsecureLoopback: true, Now: b.clock.now,
-		Mapping: Mapping{Groups: "groups", Roles: "realm_access.roles", Principal: "name", Claims: map[string]string{"department": "department", "level": "level"}}}
+	return Config{
+		Issuer: b.URL, Audiences: []string{"gatehouse"}, InsecureLoopback: true, Now: b.clock.now,
+		Mapping: Mapping{Groups: "groups", Roles: "realm_access.roles", Principal: "name", Claims: map[string]string{"department": "department", "level": "level"}},
+	}
 }
 
 func open(t testing.TB, cfg Config) *Issuer {

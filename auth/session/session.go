@@ -97,8 +97,10 @@ func New[V any](cfg Config[V]) (*Sessions[V], error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Sessions[V]{cfg: cfg, stop: make(chan struct{}), done: make(chan struct{}),
-		all: map[digest]*Session[V]{}, owners: map[owner]map[digest]*Session[V]{}}
+	s := &Sessions[V]{
+		cfg: cfg, stop: make(chan struct{}), done: make(chan struct{}),
+		all: map[digest]*Session[V]{}, owners: map[owner]map[digest]*Session[V]{},
+	}
 	go s.sweepUntilClosed()
 	return s, nil
 }

@@ -79,8 +79,10 @@ func (m *Minter) Mint(c auth.TaskClaims) (auth.Secret, error) {
 	if c.ID == "" {
 		c.ID = rand.Text()
 	}
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{ID: c.ID, Issuer: c.Issuer, Subject: c.Subject, UserIss: c.UserIss,
-		Query: c.Query, Relation: c.Relation, Digest: c.Digest, Issued: now.Unix(), Expires: c.Expires.Unix()})
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, &claims{
+		ID: c.ID, Issuer: c.Issuer, Subject: c.Subject, UserIss: c.UserIss,
+		Query: c.Query, Relation: c.Relation, Digest: c.Digest, Issued: now.Unix(), Expires: c.Expires.Unix(),
+	})
 	t.Header["typ"], t.Header["kid"] = typ, m.kid
 	signed, err := t.SignedString(m.cfg.Key)
 	if err != nil {

@@ -21,8 +21,10 @@ import (
 var start = time.Unix(1_800_000_000, 0)
 
 func claims() auth.TaskClaims {
-	return auth.TaskClaims{Issuer: "gatehouse", Subject: "alice", UserIss: "https://id.example", Query: "q1", Relation: "lake.shop.orders", Digest: "abc",
-		Expires: start.Add(time.Minute)}
+	return auth.TaskClaims{
+		Issuer: "gatehouse", Subject: "alice", UserIss: "https://id.example", Query: "q1", Relation: "lake.shop.orders", Digest: "abc",
+		Expires: start.Add(time.Minute),
+	}
 }
 
 func key(t *testing.T) ed25519.PrivateKey {

@@ -65,8 +65,13 @@ func (v *Verifier) Verify(token auth.Secret, want auth.TaskClaims) (auth.TaskCla
 	if !ok || !v.timely(got) || got.Issuer != v.cfg.Issuer {
 		return auth.TaskClaims{}, auth.ErrBadTask
 	}
-	for _, p := range [][2]string{{got.Query, want.Query}, {got.Relation, want.Relation}, {got.Subject, want.Subject},
-		{got.UserIss, want.UserIss}, {got.Digest, want.Digest}} {
+	for _, p := range [][2]string{
+		{got.Query, want.Query},
+		{got.Relation, want.Relation},
+		{got.Subject, want.Subject},
+		{got.UserIss, want.UserIss},
+		{got.Digest, want.Digest},
+	} {
 		if p[0] == "" || subtle.ConstantTimeCompare([]byte(p[0]), []byte(p[1])) != 1 {
 			return auth.TaskClaims{}, auth.ErrBadTask
 		}
@@ -74,8 +79,10 @@ func (v *Verifier) Verify(token auth.Secret, want auth.TaskClaims) (auth.TaskCla
 	if got.ID == "" || (want.ID != "" && want.ID != got.ID) || (want.Issuer != "" && want.Issuer != got.Issuer) {
 		return auth.TaskClaims{}, auth.ErrBadTask
 	}
-	return auth.TaskClaims{ID: got.ID, Issuer: got.Issuer, Subject: got.Subject, UserIss: got.UserIss, Query: got.Query,
-		Relation: got.Relation, Digest: got.Digest, Expires: time.Unix(got.Expires, 0)}, nil
+	return auth.TaskClaims{
+		ID: got.ID, Issuer: got.Issuer, Subject: got.Subject, UserIss: got.UserIss, Query: got.Query,
+		Relation: got.Relation, Digest: got.Digest, Expires: time.Unix(got.Expires, 0),
+	}, nil
 }
 
 // timely reports whether now lies between issue and expiry, and the life is not too long.

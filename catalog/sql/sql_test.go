@@ -207,9 +207,17 @@ func TestAmbiguousNames(t *testing.T) {
 	for _, x := range []struct {
 		schema, name, want string
 	}{
-		{"S", "Orders", "S.Orders"}, {"s", "orders", "S.orders"}, {"s", "ORDERS", ""}, {"s2", "x", "s2.x"},
-		{"S2", "X", "S2.x"}, {"S", "secret", ""}, {"A.b", "Dotted", "a.b.dotted"}, {"C.D", "deep", "c.d.deep"},
-		{`__iceberg_namespace_v1__:["a.b"]`, "dotted", ""}, {"e.f", "plain", "E.F.plain"}, {"e.f", "encoded", ""},
+		{"S", "Orders", "S.Orders"},
+		{"s", "orders", "S.orders"},
+		{"s", "ORDERS", ""},
+		{"s2", "x", "s2.x"},
+		{"S2", "X", "S2.x"},
+		{"S", "secret", ""},
+		{"A.b", "Dotted", "a.b.dotted"},
+		{"C.D", "deep", "c.d.deep"},
+		{`__iceberg_namespace_v1__:["a.b"]`, "dotted", ""},
+		{"e.f", "plain", "E.F.plain"},
+		{"e.f", "encoded", ""},
 	} {
 		got, err := c.Table(t.Context(), alice, x.schema, x.name)
 		switch {

@@ -237,8 +237,18 @@ func TestBatteryLogin(t *testing.T) {
 	s := demoServer(t)
 	words := ""
 	for _, c := range []struct{ user, password string }{
-		{"alice", "wrong"}, {"nobody", "nobody"}, {"Alice", "alice"}, {"alice ", "alice"}, {"alice\x00", "alice"}, {"alice\u200b", "alice"},
-		{"ａｌｉｃｅ", "alice"}, {"alice", ""}, {"", ""}, {"admin", "alice"}, {"alice' OR '1'='1", "alice"}, {strings.Repeat("a", 60_000), "a"},
+		{"alice", "wrong"},
+		{"nobody", "nobody"},
+		{"Alice", "alice"},
+		{"alice ", "alice"},
+		{"alice\x00", "alice"},
+		{"alice\u200b", "alice"},
+		{"ａｌｉｃｅ", "alice"},
+		{"alice", ""},
+		{"", ""},
+		{"admin", "alice"},
+		{"alice' OR '1'='1", "alice"},
+		{strings.Repeat("a", 60_000), "a"},
 	} {
 		client, err := flightsql.NewClient(s.flight, nil, nil, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {

@@ -252,8 +252,10 @@ func (sh *shell) lookUp(ctx context.Context, opts *flightsql.GetTablesOpts) ([]d
 // columns writes a table's columns as a result of its own.
 func (sh *shell) columns(d described) error {
 	schema := arrow.NewSchema([]arrow.Field{
-		{Name: "column", Type: arrow.BinaryTypes.String}, {Name: "type", Type: arrow.BinaryTypes.String},
-		{Name: "nullable", Type: arrow.FixedWidthTypes.Boolean}, {Name: "comment", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "column", Type: arrow.BinaryTypes.String},
+		{Name: "type", Type: arrow.BinaryTypes.String},
+		{Name: "nullable", Type: arrow.FixedWidthTypes.Boolean},
+		{Name: "comment", Type: arrow.BinaryTypes.String, Nullable: true},
 	}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()

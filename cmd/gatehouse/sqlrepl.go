@@ -77,7 +77,8 @@ func historyFile(o sqlOptions, getenv func(string) string) string {
 // saveHistory writes the history for the owner alone: statements hold values. That it fails is worth a line only.
 func (sh *shell) saveHistory(line interface {
 	WriteHistory(io.Writer) (int, error)
-}, name string) int {
+}, name string,
+) int {
 	if name == "" {
 		return exitOK
 	}

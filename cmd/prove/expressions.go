@@ -9,13 +9,12 @@ import (
 
 // generator makes statements out of a seed.
 type generator struct {
-	r     *rand.Rand
-	shown map[string][]column
-	names int
-	// loose and ordered are as in statement.
-	loose, ordered bool
-	subqueries     int // that may still be made
-	ctes           []relation
+	r          *rand.Rand
+	shown      map[string][]column
+	names      int
+	loose      bool // as in statement
+	subqueries int  // that may still be made
+	ctes       []relation
 }
 
 // relation is something to select from.

@@ -120,8 +120,10 @@ func (g *generator) arguments(s signature, argument func(kind string) *node) *no
 }
 
 // wordFirst are functions whose first parameter is the word.
-var wordFirst = map[string]bool{"date_part": true, "datepart": true, "date_trunc": true, "datetrunc": true, "date_diff": true, "datediff": true,
-	"date_sub": true, "datesub": true, "timezone": true, "format": true, "printf": true}
+var wordFirst = map[string]bool{
+	"date_part": true, "datepart": true, "date_trunc": true, "datetrunc": true, "date_diff": true, "datediff": true,
+	"date_sub": true, "datesub": true, "timezone": true, "format": true, "printf": true,
+}
 
 // quoteName quotes names that the parser has other plans with.
 func quoteName(name string) string {

@@ -78,8 +78,6 @@ func isNumber(kind string) bool {
 	return strings.Contains(" int bigint hugeint double real smallint tinyint ubigint uinteger utinyint decimal decimal38 ", " "+kind+" ")
 }
 
-func isFraction(kind string) bool { return kind == "double" || kind == "real" }
-
 // castable reports whether the engine has a cast between kinds: others fail whatever the values are.
 func castable(from, to string) bool {
 	timed := func(k string) bool { return strings.HasPrefix(k, "timestamp") || k == "date" }

@@ -14,8 +14,10 @@ func TestTwins(t *testing.T) {
 		n = 100
 	}
 	var out strings.Builder
-	r, err := prove(t.Context(), config{statements: n, seed: 20, policies: 6, workers: 2, dir: t.TempDir(), stop: 2, small: true, progress: &out,
-		sides: []side{sideA, sideB, sideC}})
+	r, err := prove(t.Context(), config{
+		statements: n, seed: 20, policies: 6, workers: 2, dir: t.TempDir(), stop: 2, small: true, progress: &out,
+		sides: []side{sideA, sideB, sideC},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,15 +43,19 @@ func deciding() []column {
 			}
 			return []any{"FI", "SE", nil, "NO", "DK", "IS"}[i%6]
 		}},
-		{name: "level", kind: "int", typ: short, secret: true,
+		{
+			name: "level", kind: "int", typ: short, secret: true,
 			visible: func(*rand.Rand, int) any { return int32(3) },
 			under: func(s side, r *rand.Rand, _ any) any {
 				return map[side]any{sideA: int32(3 + r.IntN(3)), sideB: int32(5), sideC: int32(4)}[s]
 			},
-			hidden: func(s side, r *rand.Rand, _ int) any { return pick[any](r, int32(-1), int32(99), canaryShort, nil) }},
-		{name: "vip", kind: "boolean", typ: boolean, optional: true,
+			hidden: func(s side, r *rand.Rand, _ int) any { return pick[any](r, int32(-1), int32(99), canaryShort, nil) },
+		},
+		{
+			name: "vip", kind: "boolean", typ: boolean, optional: true,
 			visible: func(*rand.Rand, int) any { return true },
-			hidden:  func(s side, r *rand.Rand, _ int) any { return pick[any](r, false, nil) }},
+			hidden:  func(s side, r *rand.Rand, _ int) any { return pick[any](r, false, nil) },
+		},
 	}
 }
 
@@ -90,23 +94,28 @@ func forms() []column {
 }
 
 func id() column {
-	return column{name: "id", kind: "bigint", typ: long, required: true,
+	return column{
+		name: "id", kind: "bigint", typ: long, required: true,
 		visible: func(_ *rand.Rand, i int) any { return int64(i + 1) },
 		hidden: func(s side, r *rand.Rand, i int) any {
 			if s != sideA {
 				return int64(100000 + i)
 			}
 			return pick(r, int64(60+i), int64(-1-i), canaryLong+int64(i)<<56, int64(60+i%30))
-		}}
+		},
+	}
 }
 
 func reference(name string, n int) column {
-	return column{name: name, kind: "bigint", typ: long, hidden: hiddenLong,
-		visible: maybe(15, func(r *rand.Rand, _ int) any { return int64(1 + r.IntN(n)) })}
+	return column{
+		name: name, kind: "bigint", typ: long, hidden: hiddenLong,
+		visible: maybe(15, func(r *rand.Rand, _ int) any { return int64(1 + r.IntN(n)) }),
+	}
 }
 
 func salary() column {
-	return column{name: "salary", kind: "bigint", typ: long, hidden: hiddenLong,
+	return column{
+		name: "salary", kind: "bigint", typ: long, hidden: hiddenLong,
 		visible: func(*rand.Rand, int) any { return int64(0) },
 		under: func(s side, r *rand.Rand, _ any) any {
 			if s != sideA {
@@ -114,7 +123,8 @@ func salary() column {
 			}
 			return pick(r, canaryLong, canaryLong, int64(99500), -canaryLong)
 		},
-		masks: []string{"NULL", "0", "CASE WHEN region = 'EU' THEN NULL ELSE salary END", "CASE WHEN vip THEN 7 ELSE salary END"}}
+		masks: []string{"NULL", "0", "CASE WHEN region = 'EU' THEN NULL ELSE salary END", "CASE WHEN vip THEN 7 ELSE salary END"},
+	}
 }
 
 func customers() twinTable {
@@ -122,109 +132,153 @@ func customers() twinTable {
 	columns = append(columns, forms()...)
 	columns = append(columns,
 		column{name: "name", kind: "varchar", typ: str, visible: maybe(9, text("Ann", "Bob", "Cem", "Dora", "ann", "Éva", "")), hidden: hiddenText},
-		column{name: "ssn", kind: "varchar", typ: str, hidden: hiddenText,
+		column{
+			name: "ssn", kind: "varchar", typ: str, hidden: hiddenText,
 			visible: func(r *rand.Rand, _ int) any { return fmt.Sprintf("%04d", r.IntN(40)) },
 			under: func(s side, r *rand.Rand, v any) any {
 				return map[side]string{sideA: "HIDDEN-99-", sideB: "123-45-", sideC: "1"}[s] + v.(string)
 			},
-			masks: []string{"NULL", "'***-**-' || right(ssn, 4)", "'xxx'", "right(ssn, 4)", "CAST(CAST(right(ssn, 4) AS INTEGER) AS VARCHAR)",
-				"CASE WHEN vip THEN 'yes' ELSE ssn END", "regexp_replace(ssn, '^.*(....)$', 'X-\\1')"}},
-		column{name: "email", kind: "varchar", typ: str, hidden: hiddenText, visible: text("a@x.eu", "b@x.eu", "c@y.eu"),
-			masks: []string{"", "gw_hash(email)", "NULL", "upper(left(email, 1))"}},
-		column{name: "phone", kind: "varchar", typ: str, hidden: hiddenText, optional: true,
+			masks: []string{
+				"NULL", "'***-**-' || right(ssn, 4)", "'xxx'", "right(ssn, 4)", "CAST(CAST(right(ssn, 4) AS INTEGER) AS VARCHAR)",
+				"CASE WHEN vip THEN 'yes' ELSE ssn END", "regexp_replace(ssn, '^.*(....)$', 'X-\\1')",
+			},
+		},
+		column{
+			name: "email", kind: "varchar", typ: str, hidden: hiddenText, visible: text("a@x.eu", "b@x.eu", "c@y.eu"),
+			masks: []string{"", "gw_hash(email)", "NULL", "upper(left(email, 1))"},
+		},
+		column{
+			name: "phone", kind: "varchar", typ: str, hidden: hiddenText, optional: true,
 			visible: text(""), under: func(s side, r *rand.Rand, _ any) any { return pick(r, canaryText, "0"+string(s), string(s)) },
-			masks: []string{"NULL", "'none'", "CASE WHEN region = 'EU' THEN 'eu' ELSE phone END"}},
+			masks: []string{"NULL", "'none'", "CASE WHEN region = 'EU' THEN 'eu' ELSE phone END"},
+		},
 		column{name: "code", kind: "int", typ: short, hidden: hiddenInt, visible: maybe(12, func(r *rand.Rand, _ int) any { return int32(65 + r.IntN(50)) })},
-		column{name: "born", kind: "date", typ: date, hidden: hiddenDate,
+		column{
+			name: "born", kind: "date", typ: date, hidden: hiddenDate,
 			visible: func(r *rand.Rand, _ int) any { return int32(365 * (20 + r.IntN(3))) },
 			under: func(s side, r *rand.Rand, v any) any {
 				return v.(int32) + map[side]int32{sideA: int32(40 + r.IntN(200)), sideB: 60, sideC: 50}[s]
 			},
-			masks: []string{"NULL", "date_trunc('year', born)", "make_date(CAST(year(born) AS INTEGER), 1, 1)", "DATE '1970-01-01'"}},
+			masks: []string{"NULL", "date_trunc('year', born)", "make_date(CAST(year(born) AS INTEGER), 1, 1)", "DATE '1970-01-01'"},
+		},
 		column{name: "joined", kind: "date", typ: date, hidden: hiddenDate, visible: maybe(20, func(r *rand.Rand, _ int) any { return int32(18000 + r.IntN(400)) })},
-		column{name: "score", kind: "double", typ: double, hidden: hiddenDouble,
+		column{
+			name: "score", kind: "double", typ: double, hidden: hiddenDouble,
 			visible: func(r *rand.Rand, _ int) any { return float64(r.IntN(20)) },
 			under: func(s side, r *rand.Rand, v any) any {
 				return v.(float64) + map[side]float64{sideA: 0.75, sideB: 0.25, sideC: 0.5}[s]
 			},
-			masks: []string{"floor(score)", "NULL", "CASE WHEN vip THEN 1.5 ELSE score END"}},
+			masks: []string{"floor(score)", "NULL", "CASE WHEN vip THEN 1.5 ELSE score END"},
+		},
 		column{name: "rate", kind: "double", typ: double, hidden: hiddenDouble, visible: maybe(9, func(r *rand.Rand, _ int) any { return float64(r.IntN(64)) / 4 })},
-		column{name: "amount", kind: "decimal", typ: iceberg.DecimalTypeOf(12, 2),
+		column{
+			name: "amount", kind: "decimal", typ: iceberg.DecimalTypeOf(12, 2),
 			visible: func(r *rand.Rand, _ int) any { return int64(r.IntN(100000)) },
 			hidden: func(s side, r *rand.Rand, _ int) any {
 				return pick[any](r, int64(999999999999), int64(-999999999999), nil, int64(1))
-			}},
-		column{name: "seen", kind: "timestamp", typ: timestamp, hidden: hiddenMicros,
-			visible: maybe(9, func(r *rand.Rand, _ int) any { return int64(1577836800000000 + r.Int64N(1e13)) })},
-		column{name: "at", kind: "timestamptz", typ: zoned, hidden: hiddenMicros,
-			visible: maybe(9, func(r *rand.Rand, _ int) any { return int64(1577836800000000 + r.Int64N(1e13)) })},
+			},
+		},
+		column{
+			name: "seen", kind: "timestamp", typ: timestamp, hidden: hiddenMicros,
+			visible: maybe(9, func(r *rand.Rand, _ int) any { return int64(1577836800000000 + r.Int64N(1e13)) }),
+		},
+		column{
+			name: "at", kind: "timestamptz", typ: zoned, hidden: hiddenMicros,
+			visible: maybe(9, func(r *rand.Rand, _ int) any { return int64(1577836800000000 + r.Int64N(1e13)) }),
+		},
 		salary(),
 	)
-	return twinTable{name: "customers", columns: columns, rows: 50, deletes: true,
-		hiddenRows: map[side]int{sideA: 150, sideB: 150}, files: map[side]int{sideA: 3, sideB: 3, sideC: 1}}
+	return twinTable{
+		name: "customers", columns: columns, rows: 50, deletes: true,
+		hiddenRows: map[side]int{sideA: 150, sideB: 150}, files: map[side]int{sideA: 3, sideB: 3, sideC: 1},
+	}
 }
 
 // orders has one file of more than 130,000 rows on A: only there does the engine reorder conditions as it goes.
 func orders() twinTable {
-	return twinTable{name: "orders", rows: 300,
+	return twinTable{
+		name: "orders", rows: 300,
 		hiddenRows: map[side]int{sideA: 135000, sideB: 135000}, files: map[side]int{sideA: 1, sideB: 1, sideC: 1},
 		columns: append(append([]column{id(), reference("customer_id", 90)}, deciding()...),
 			column{name: "sku", kind: "varchar", typ: str, visible: text("1", "22", "333", "4"), hidden: hiddenText},
 			column{name: "note", kind: "varchar", typ: str, visible: text("[1]", "[2, 3]", "[]"), hidden: hiddenText},
 			column{name: "qty", kind: "int", typ: short, visible: func(r *rand.Rand, _ int) any { return int32(1 + r.IntN(20)) }, hidden: hiddenInt},
 			column{name: "placed", kind: "date", typ: date, visible: func(r *rand.Rand, _ int) any { return int32(18000 + r.IntN(400)) }, hidden: hiddenDate},
-			column{name: "price", kind: "decimal", typ: iceberg.DecimalTypeOf(9, 2),
+			column{
+				name: "price", kind: "decimal", typ: iceberg.DecimalTypeOf(9, 2),
 				visible: func(r *rand.Rand, _ int) any { return int64(100 + r.IntN(9000)) },
 				under: func(s side, r *rand.Rand, v any) any {
 					return map[side]any{sideA: int64(999999999), sideB: int64(1), sideC: nil}[s]
 				},
 				hidden: func(s side, r *rand.Rand, _ int) any { return pick[any](r, int64(-999999999), int64(999999999), nil) },
-				masks:  []string{"NULL", "1.00", "CASE WHEN region <> 'EU' THEN price END"}},
-		)}
+				masks:  []string{"NULL", "1.00", "CASE WHEN region <> 'EU' THEN price END"},
+			},
+		),
+	}
 }
 
 func employees() twinTable {
-	return twinTable{name: "employees", rows: 30, partitioned: true,
+	return twinTable{
+		name: "employees", rows: 30, partitioned: true,
 		hiddenRows: map[side]int{sideA: 60, sideB: 60}, files: map[side]int{sideA: 1, sideB: 1, sideC: 1},
 		columns: append(append([]column{id(), reference("manager_id", 9)}, deciding()...),
 			column{name: "dept", kind: "varchar", typ: str, visible: text("dev", "ops", "law"), hidden: hiddenText},
-			column{name: "tags", kind: "varchar[]", typ: &iceberg.ListType{ElementID: 100, Element: str},
+			column{
+				name: "tags", kind: "varchar[]", typ: &iceberg.ListType{ElementID: 100, Element: str},
 				visible: maybe(6, func(r *rand.Rand, _ int) any { return pick(r, []any{"x"}, []any{"x", "1"}, []any{}, []any{"y", nil}) }),
 				hidden: func(s side, r *rand.Rand, i int) any {
 					return []any{hiddenText(s, r, i), hiddenText(s, r, i), canaryText}
-				}},
-			column{name: "nums", kind: "int[]", typ: &iceberg.ListType{ElementID: 101, Element: short},
+				},
+			},
+			column{
+				name: "nums", kind: "int[]", typ: &iceberg.ListType{ElementID: 101, Element: short},
 				visible: func(r *rand.Rand, _ int) any { return pick(r, []any{int32(1)}, []any{int32(2), int32(3)}, []any{}) },
 				hidden: func(s side, r *rand.Rand, i int) any {
 					return []any{hiddenInt(s, r, i), hiddenInt(s, r, i), canaryShort}
+				},
+			},
+			column{
+				name: "addr", kind: "struct", typ: &iceberg.StructType{FieldList: []iceberg.NestedField{
+					{ID: 102, Name: "city", Type: str}, {ID: 103, Name: "zip", Type: short},
 				}},
-			column{name: "addr", kind: "struct", typ: &iceberg.StructType{FieldList: []iceberg.NestedField{
-				{ID: 102, Name: "city", Type: str}, {ID: 103, Name: "zip", Type: short}}},
 				visible: maybe(6, func(r *rand.Rand, _ int) any {
 					return map[string]any{"city": pick(r, "Ulm", "Rom"), "zip": int32(r.IntN(5))}
 				}),
 				hidden: func(s side, r *rand.Rand, i int) any {
 					return map[string]any{"city": hiddenText(s, r, i), "zip": hiddenInt(s, r, i)}
 				},
-				masks: []string{"", "NULL"}},
-			column{name: "badge", kind: "uuid", typ: iceberg.PrimitiveTypes.UUID,
+				masks: []string{"", "NULL"},
+			},
+			column{
+				name: "badge", kind: "uuid", typ: iceberg.PrimitiveTypes.UUID,
 				visible: func(r *rand.Rand, i int) any { return fmt.Appendf(nil, "visible-%08d", i%7) },
-				hidden:  func(s side, r *rand.Rand, i int) any { return fmt.Appendf(nil, "HIDDEN--%08d", i) }},
-			column{name: "pic", kind: "blob", typ: iceberg.PrimitiveTypes.Binary,
+				hidden:  func(s side, r *rand.Rand, i int) any { return fmt.Appendf(nil, "HIDDEN--%08d", i) },
+			},
+			column{
+				name: "pic", kind: "blob", typ: iceberg.PrimitiveTypes.Binary,
 				visible: func(r *rand.Rand, _ int) any { return []byte(pick(r, "ab", "c", "")) },
-				hidden:  func(s side, r *rand.Rand, i int) any { return []byte("\xff\xfeHIDDEN") }},
-			column{name: "starts", kind: "time", typ: iceberg.PrimitiveTypes.Time,
-				visible: func(r *rand.Rand, _ int) any { return int64(r.IntN(86400)) * 1000000 }},
-			column{name: "ratio", kind: "real", typ: iceberg.PrimitiveTypes.Float32, visible: func(r *rand.Rand, _ int) any { return float32(r.IntN(16)) / 4 },
-				hidden: func(s side, r *rand.Rand, _ int) any { return pick[any](r, float32(3e38), float32(-3e38), nil) }},
-			column{name: "total", kind: "decimal38", typ: iceberg.DecimalTypeOf(38, 4), visible: func(r *rand.Rand, _ int) any { return int64(r.IntN(1e6)) },
-				hidden: func(s side, r *rand.Rand, _ int) any { return pick[any](r, canaryLong, -canaryLong, nil) }},
+				hidden:  func(s side, r *rand.Rand, i int) any { return []byte("\xff\xfeHIDDEN") },
+			},
+			column{
+				name: "starts", kind: "time", typ: iceberg.PrimitiveTypes.Time,
+				visible: func(r *rand.Rand, _ int) any { return int64(r.IntN(86400)) * 1000000 },
+			},
+			column{
+				name: "ratio", kind: "real", typ: iceberg.PrimitiveTypes.Float32, visible: func(r *rand.Rand, _ int) any { return float32(r.IntN(16)) / 4 },
+				hidden: func(s side, r *rand.Rand, _ int) any { return pick[any](r, float32(3e38), float32(-3e38), nil) },
+			},
+			column{
+				name: "total", kind: "decimal38", typ: iceberg.DecimalTypeOf(38, 4), visible: func(r *rand.Rand, _ int) any { return int64(r.IntN(1e6)) },
+				hidden: func(s side, r *rand.Rand, _ int) any { return pick[any](r, canaryLong, -canaryLong, nil) },
+			},
 			salary(),
-		)}
+		),
+	}
 }
 
 func products() twinTable {
-	return twinTable{name: "products", rows: 25, open: true, files: map[side]int{sideA: 1, sideB: 1, sideC: 1}, columns: []column{id(),
+	return twinTable{name: "products", rows: 25, open: true, files: map[side]int{sideA: 1, sideB: 1, sideC: 1}, columns: []column{
+		id(),
 		{name: "sku", kind: "varchar", typ: str, visible: text("1", "22", "333", "x")},
 		{name: "label", kind: "varchar", typ: str, visible: maybe(5, text("pen", "cup", "EU", "customers"))},
 		{name: "weight", kind: "double", typ: double, visible: func(r *rand.Rand, _ int) any { return float64(r.IntN(40)) / 8 }},

@@ -106,15 +106,19 @@ func (w *world) newTwin(ctx context.Context, c worldConfig, s side) (*twin, erro
 	if t.catalog, err = sql.New(sql.Config{Name: catalogName, SQLite: filepath.Join(dir, catalogFile), Roots: []string{dir}}); err != nil {
 		return nil, err
 	}
-	t.executor, err = duckdb.New(duckdb.Config{Verifier: verifier, Issuer: "prove", Dir: dir, MemoryBytes: 1 << 30, SpillBytes: 1 << 30, Threads: 1,
-		HashKey: auth.NewSecret("a key for the hash masks of the twins")})
+	t.executor, err = duckdb.New(duckdb.Config{
+		Verifier: verifier, Issuer: "prove", Dir: dir, MemoryBytes: 1 << 30, SpillBytes: 1 << 30, Threads: 1,
+		HashKey: auth.NewSecret("a key for the hash masks of the twins"),
+	})
 	if err != nil {
 		return nil, errors.Join(err, t.catalog.Close())
 	}
 	for _, d := range w.deciders {
-		g, err := gateway.New(gateway.Config{Decider: d, Catalogs: map[string]catalog.Catalog{catalogName: t.catalog}, Planner: planner, Executor: t.executor,
+		g, err := gateway.New(gateway.Config{
+			Decider: d, Catalogs: map[string]catalog.Catalog{catalogName: t.catalog}, Planner: planner, Executor: t.executor,
 			Audit: nowhere{}, Default: classify.Namespace{Catalog: catalogName, Schema: namespace},
-			Limits: gateway.Limits{Statement: c.timeout, ResultRows: 20000}})
+			Limits: gateway.Limits{Statement: c.timeout, ResultRows: 20000},
+		})
 		if err != nil {
 			return nil, errors.Join(err, t.close())
 		}

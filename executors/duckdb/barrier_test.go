@@ -23,8 +23,10 @@ func TestBarrier(t *testing.T) {
 			"CASE WHEN i % 3 = 0 THEN 65 ELSE 1114112 + i END::INTEGER AS code FROM range(300000) r(i)",
 		", FIELD_IDS {id: 1, region: 2, note: 3, code: 4}")
 	fields := []plan.Field{
-		{ID: 1, Name: "id", Type: "BIGINT"}, {ID: 2, Name: "region", Type: "VARCHAR"},
-		{ID: 3, Name: "note", Type: "VARCHAR"}, {ID: 4, Name: "code", Type: "INTEGER"},
+		{ID: 1, Name: "id", Type: "BIGINT"},
+		{ID: 2, Name: "region", Type: "VARCHAR"},
+		{ID: 3, Name: "note", Type: "VARCHAR"},
+		{ID: 4, Name: "code", Type: "INTEGER"},
 	}
 	attacks := []string{
 		"SELECT count(*) FROM __gw_1 WHERE CAST(note AS INTEGER[]) IS NOT NULL",

@@ -1,12 +1,11 @@
 package duckdb
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"gatehouse/executors"
-
-	"errors"
 )
 
 func TestTypes(t *testing.T) {

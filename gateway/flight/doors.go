@@ -54,57 +54,101 @@ const (
 
 // commands are all commands and tickets of Flight SQL.
 var commands = []command{
-	{name: "CommandStatementQuery", body: func() proto.Message { return &pb.CommandStatementQuery{} },
-		info: (*Server).infoStatement, why: "a statement is started by GetFlightInfo, and the ticket from there redeemed with DoGet"},
-	{name: "TicketStatementQuery", body: func() proto.Message { return &pb.TicketStatementQuery{} },
-		get: (*Server).getStatement, why: whyTicket},
-	{name: "CommandStatementUpdate", body: func() proto.Message { return &pb.CommandStatementUpdate{} },
-		put: (*Server).putUpdate, why: whyUpdate},
-	{name: "CommandPreparedStatementQuery", body: func() proto.Message { return &pb.CommandPreparedStatementQuery{} },
-		info: (*Server).infoPrepared, get: (*Server).getPrepared, put: (*Server).bindPrepared},
-	{name: "CommandPreparedStatementUpdate", body: func() proto.Message { return &pb.CommandPreparedStatementUpdate{} },
-		put: (*Server).updatePrepared, why: whyUpdate},
+	{
+		name: "CommandStatementQuery", body: func() proto.Message { return &pb.CommandStatementQuery{} },
+		info: (*Server).infoStatement, why: "a statement is started by GetFlightInfo, and the ticket from there redeemed with DoGet",
+	},
+	{
+		name: "TicketStatementQuery", body: func() proto.Message { return &pb.TicketStatementQuery{} },
+		get: (*Server).getStatement, why: whyTicket,
+	},
+	{
+		name: "CommandStatementUpdate", body: func() proto.Message { return &pb.CommandStatementUpdate{} },
+		put: (*Server).putUpdate, why: whyUpdate,
+	},
+	{
+		name: "CommandPreparedStatementQuery", body: func() proto.Message { return &pb.CommandPreparedStatementQuery{} },
+		info: (*Server).infoPrepared, get: (*Server).getPrepared, put: (*Server).bindPrepared,
+	},
+	{
+		name: "CommandPreparedStatementUpdate", body: func() proto.Message { return &pb.CommandPreparedStatementUpdate{} },
+		put: (*Server).updatePrepared, why: whyUpdate,
+	},
 	{name: "CommandStatementIngest", body: func() proto.Message { return &pb.CommandStatementIngest{} }, why: whyWrites},
 	{name: "CommandStatementSubstraitPlan", body: func() proto.Message { return &pb.CommandStatementSubstraitPlan{} }, why: whySubstrait},
 
-	{name: "CommandGetCatalogs", body: func() proto.Message { return &pb.CommandGetCatalogs{} },
-		info: infoCatalogs, get: (*Server).getCatalogs, why: whyMetadata},
-	{name: "CommandGetDbSchemas", body: func() proto.Message { return &pb.CommandGetDbSchemas{} },
-		info: infoSchemas, get: (*Server).getSchemas, why: whyMetadata},
-	{name: "CommandGetTables", body: func() proto.Message { return &pb.CommandGetTables{} },
-		info: infoTables, get: (*Server).getTables, why: whyMetadata},
-	{name: "CommandGetTableTypes", body: func() proto.Message { return &pb.CommandGetTableTypes{} },
-		info: infoTableTypes, get: (*Server).getTableTypes, why: whyMetadata},
-	{name: "CommandGetPrimaryKeys", body: func() proto.Message { return &pb.CommandGetPrimaryKeys{} },
-		info: infoKeys, get: (*Server).getKeys, why: whyMetadata},
-	{name: "CommandGetExportedKeys", body: func() proto.Message { return &pb.CommandGetExportedKeys{} },
-		info: infoKeys, get: (*Server).getKeys, why: whyMetadata},
-	{name: "CommandGetImportedKeys", body: func() proto.Message { return &pb.CommandGetImportedKeys{} },
-		info: infoKeys, get: (*Server).getKeys, why: whyMetadata},
-	{name: "CommandGetCrossReference", body: func() proto.Message { return &pb.CommandGetCrossReference{} },
-		info: infoKeys, get: (*Server).getKeys, why: whyMetadata},
-	{name: "CommandGetXdbcTypeInfo", body: func() proto.Message { return &pb.CommandGetXdbcTypeInfo{} },
-		info: infoXdbc, get: (*Server).getXdbc, why: whyMetadata},
-	{name: "CommandGetSqlInfo", body: func() proto.Message { return &pb.CommandGetSqlInfo{} },
-		info: infoSQLInfo, get: (*Server).getSQLInfo, why: whyMetadata},
+	{
+		name: "CommandGetCatalogs", body: func() proto.Message { return &pb.CommandGetCatalogs{} },
+		info: infoCatalogs, get: (*Server).getCatalogs, why: whyMetadata,
+	},
+	{
+		name: "CommandGetDbSchemas", body: func() proto.Message { return &pb.CommandGetDbSchemas{} },
+		info: infoSchemas, get: (*Server).getSchemas, why: whyMetadata,
+	},
+	{
+		name: "CommandGetTables", body: func() proto.Message { return &pb.CommandGetTables{} },
+		info: infoTables, get: (*Server).getTables, why: whyMetadata,
+	},
+	{
+		name: "CommandGetTableTypes", body: func() proto.Message { return &pb.CommandGetTableTypes{} },
+		info: infoTableTypes, get: (*Server).getTableTypes, why: whyMetadata,
+	},
+	{
+		name: "CommandGetPrimaryKeys", body: func() proto.Message { return &pb.CommandGetPrimaryKeys{} },
+		info: infoKeys, get: (*Server).getKeys, why: whyMetadata,
+	},
+	{
+		name: "CommandGetExportedKeys", body: func() proto.Message { return &pb.CommandGetExportedKeys{} },
+		info: infoKeys, get: (*Server).getKeys, why: whyMetadata,
+	},
+	{
+		name: "CommandGetImportedKeys", body: func() proto.Message { return &pb.CommandGetImportedKeys{} },
+		info: infoKeys, get: (*Server).getKeys, why: whyMetadata,
+	},
+	{
+		name: "CommandGetCrossReference", body: func() proto.Message { return &pb.CommandGetCrossReference{} },
+		info: infoKeys, get: (*Server).getKeys, why: whyMetadata,
+	},
+	{
+		name: "CommandGetXdbcTypeInfo", body: func() proto.Message { return &pb.CommandGetXdbcTypeInfo{} },
+		info: infoXdbc, get: (*Server).getXdbc, why: whyMetadata,
+	},
+	{
+		name: "CommandGetSqlInfo", body: func() proto.Message { return &pb.CommandGetSqlInfo{} },
+		info: infoSQLInfo, get: (*Server).getSQLInfo, why: whyMetadata,
+	},
 }
 
 // actions are all actions of Flight and Flight SQL.
 var actions = []action{
-	{name: "CreatePreparedStatement", any: true, body: func() proto.Message { return &pb.ActionCreatePreparedStatementRequest{} },
-		help: "Creates a prepared statement and describes its result and parameters.", run: (*Server).createPrepared},
-	{name: "ClosePreparedStatement", any: true, body: func() proto.Message { return &pb.ActionClosePreparedStatementRequest{} },
-		help: "Closes a prepared statement; an unknown handle counts as closed.", run: (*Server).closePrepared},
-	{name: "CancelFlightInfo", body: func() proto.Message { return &pb.CancelFlightInfoRequest{} },
-		help: "Cancels the statements of a FlightInfo.", run: (*Server).cancelInfo},
-	{name: "CancelQuery", any: true, body: func() proto.Message { return &pb.ActionCancelQueryRequest{} },
-		help: "Cancels a statement; the older form of CancelFlightInfo.", run: (*Server).cancelQuery},
-	{name: "SetSessionOptions", body: func() proto.Message { return &pb.SetSessionOptionsRequest{} },
-		help: "Sets session options: catalog, schema, and the settings that SET takes.", run: (*Server).setOptions},
-	{name: "GetSessionOptions", body: func() proto.Message { return &pb.GetSessionOptionsRequest{} },
-		help: "Returns all session options.", run: (*Server).getOptions},
-	{name: "CloseSession", body: func() proto.Message { return &pb.CloseSessionRequest{} },
-		help: "Ends the session with everything that was made in it.", run: (*Server).closeSession},
+	{
+		name: "CreatePreparedStatement", any: true, body: func() proto.Message { return &pb.ActionCreatePreparedStatementRequest{} },
+		help: "Creates a prepared statement and describes its result and parameters.", run: (*Server).createPrepared,
+	},
+	{
+		name: "ClosePreparedStatement", any: true, body: func() proto.Message { return &pb.ActionClosePreparedStatementRequest{} },
+		help: "Closes a prepared statement; an unknown handle counts as closed.", run: (*Server).closePrepared,
+	},
+	{
+		name: "CancelFlightInfo", body: func() proto.Message { return &pb.CancelFlightInfoRequest{} },
+		help: "Cancels the statements of a FlightInfo.", run: (*Server).cancelInfo,
+	},
+	{
+		name: "CancelQuery", any: true, body: func() proto.Message { return &pb.ActionCancelQueryRequest{} },
+		help: "Cancels a statement; the older form of CancelFlightInfo.", run: (*Server).cancelQuery,
+	},
+	{
+		name: "SetSessionOptions", body: func() proto.Message { return &pb.SetSessionOptionsRequest{} },
+		help: "Sets session options: catalog, schema, and the settings that SET takes.", run: (*Server).setOptions,
+	},
+	{
+		name: "GetSessionOptions", body: func() proto.Message { return &pb.GetSessionOptionsRequest{} },
+		help: "Returns all session options.", run: (*Server).getOptions,
+	},
+	{
+		name: "CloseSession", body: func() proto.Message { return &pb.CloseSessionRequest{} },
+		help: "Ends the session with everything that was made in it.", run: (*Server).closeSession,
+	},
 
 	{name: "BeginTransaction", any: true, body: func() proto.Message { return &pb.ActionBeginTransactionRequest{} }, why: whyTransactions},
 	{name: "EndTransaction", any: true, body: func() proto.Message { return &pb.ActionEndTransactionRequest{} }, why: whyTransactions},

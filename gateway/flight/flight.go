@@ -84,7 +84,6 @@ func New(c Config) (*Server, error) {
 		grpc.MaxConcurrentStreams(c.Streams),
 		grpc.MaxHeaderListSize(maxHeaderList),
 		grpc.WriteBufferSize(256 << 10),
-		grpc.SharedWriteBuffer(true),
 		// Drivers and proxies ping often; the default of five minutes would cut them off.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 2 * time.Minute, Timeout: 20 * time.Second}),

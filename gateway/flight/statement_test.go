@@ -359,8 +359,10 @@ func (c *client) bind(handle []byte, b arrow.RecordBatch) error {
 		return err
 	}
 	w := flight.NewRecordWriter(s, ipc.WithSchema(b.Schema()))
-	w.SetFlightDescriptor(&flight.FlightDescriptor{Type: flight.DescriptorCMD,
-		Cmd: pack(c.t, &pb.CommandPreparedStatementQuery{PreparedStatementHandle: handle})})
+	w.SetFlightDescriptor(&flight.FlightDescriptor{
+		Type: flight.DescriptorCMD,
+		Cmd:  pack(c.t, &pb.CommandPreparedStatementQuery{PreparedStatementHandle: handle}),
+	})
 	if err := w.Write(b); err != nil {
 		return err
 	}
@@ -422,7 +424,8 @@ func TestHandleAbuse(t *testing.T) {
 		wantCode(t, err, codes.NotFound)
 		answers = append(answers, fmt.Sprint(err))
 		err = c.act("CancelFlightInfo", marshal(t, &flight.CancelFlightInfoRequest{Info: &flight.FlightInfo{
-			Endpoint: []*flight.FlightEndpoint{{Ticket: ticket}}}}))
+			Endpoint: []*flight.FlightEndpoint{{Ticket: ticket}},
+		}}))
 		if !strings.Contains(string(ticket.Ticket), "CommandPrepared") {
 			wantCode(t, err, codes.NotFound)
 			answers = append(answers, fmt.Sprint(err))
@@ -547,12 +550,16 @@ func TestHandleCount(t *testing.T) {
 func TestTransactionIDIsRefused(t *testing.T) {
 	c := newRig(t).login("admin")
 	id := []byte("tx")
-	_, err := c.Client.Client.GetFlightInfo(c.ctx, &flight.FlightDescriptor{Type: flight.DescriptorCMD,
-		Cmd: pack(t, &pb.CommandStatementQuery{Query: "SELECT 'one'", TransactionId: id})})
+	_, err := c.Client.Client.GetFlightInfo(c.ctx, &flight.FlightDescriptor{
+		Type: flight.DescriptorCMD,
+		Cmd:  pack(t, &pb.CommandStatementQuery{Query: "SELECT 'one'", TransactionId: id}),
+	})
 	wantCode(t, err, codes.InvalidArgument)
 	wantCode(t, c.act("CreatePreparedStatement", pack(t, &pb.ActionCreatePreparedStatementRequest{Query: "SELECT 'one'", TransactionId: id})), codes.InvalidArgument)
-	_, err = c.put(&flight.FlightData{FlightDescriptor: &flight.FlightDescriptor{Type: flight.DescriptorCMD,
-		Cmd: pack(t, &pb.CommandStatementUpdate{Query: "BEGIN", TransactionId: id})}})
+	_, err = c.put(&flight.FlightData{FlightDescriptor: &flight.FlightDescriptor{
+		Type: flight.DescriptorCMD,
+		Cmd:  pack(t, &pb.CommandStatementUpdate{Query: "BEGIN", TransactionId: id}),
+	}})
 	wantCode(t, err, codes.InvalidArgument)
 }
 

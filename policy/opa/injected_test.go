@@ -33,8 +33,10 @@ columnMask := {"expression": "1"} if false
 			t.Fatal(path, err)
 		}
 		ask := func(change func(*policy.Caller)) error {
-			c := policytest.Caller(auth.Identity{Issuer: "test", Subject: "s", User: "u", Groups: []string{"g"}, Roles: []string{"r"},
-				Claims: map[string]any{"tenant": "t", "tenants": []any{"t"}}})
+			c := policytest.Caller(auth.Identity{
+				Issuer: "test", Subject: "s", User: "u", Groups: []string{"g"}, Roles: []string{"r"},
+				Claims: map[string]any{"tenant": "t", "tenants": []any{"t"}},
+			})
 			c.Client, c.Session = "client", map[string]string{"purpose": "p", "whatever": "w"}
 			change(&c)
 			j, err := d.Judge(t.Context(), c)

@@ -203,8 +203,11 @@ func uses(t policy.Table) ast.Value {
 		name string
 		role classify.Role
 	}{
-		{"output", classify.RoleOutput}, {"filter", classify.RoleFilter}, {"join", classify.RoleJoin},
-		{"group", classify.RoleGroup}, {"order", classify.RoleOrder},
+		{"output", classify.RoleOutput},
+		{"filter", classify.RoleFilter},
+		{"join", classify.RoleJoin},
+		{"group", classify.RoleGroup},
+		{"order", classify.RoleOrder},
 	} {
 		names := []string{}
 		for _, u := range t.Uses {

@@ -170,9 +170,13 @@ func (e *EntryPoints) defaults() {
 		at   *string
 		name string
 	}{
-		{&e.Allow, "trino/allow"}, {&e.Batch, "trino/batch"}, {&e.RowFilters, "trino/rowFilters"},
-		{&e.ColumnMask, "trino/columnMask"}, {&e.BatchColumnMasks, "trino/batchColumnMasks"},
-		{&e.Denials, "trino/denials"}, {&e.Constraints, "trino/constraints"},
+		{&e.Allow, "trino/allow"},
+		{&e.Batch, "trino/batch"},
+		{&e.RowFilters, "trino/rowFilters"},
+		{&e.ColumnMask, "trino/columnMask"},
+		{&e.BatchColumnMasks, "trino/batchColumnMasks"},
+		{&e.Denials, "trino/denials"},
+		{&e.Constraints, "trino/constraints"},
 	} {
 		if *p.at == "" {
 			*p.at = p.name

@@ -206,12 +206,14 @@ func TestBundleServer(t *testing.T) {
 	ch, note := attempts()
 	ticks := make(chan time.Time)
 	poll := func() opa.Status { ticks <- time.Time{}; return next(t, ch) }
-	d := decider(t, opa.Config{Log: quiet, OnAttempt: note, MaxBytes: 1 << 20,
+	d := decider(t, opa.Config{
+		Log: quiet, OnAttempt: note, MaxBytes: 1 << 20,
 		Now: func() time.Time { return time.Unix(0, now.Load()) },
 		Bundle: &opa.BundleServer{
 			URL: srv.URL + "/bundle.tar.gz", Token: auth.NewSecret("t0ken"), Ticks: ticks, MaxAge: time.Hour, KeyID: "k1",
 			Keys: map[string]opa.Key{"k1": {Key: auth.NewSecret(public), Algorithm: "ES256"}},
-		}})
+		},
+	})
 
 	// Before the first good bundle nothing is allowed.
 	if s := next(t, ch); s.Err == nil {

@@ -74,8 +74,10 @@ var sized = set(`repeat lpad rpad range generate_series list_resize array_resize
 
 // generic lists the types that stand for a type parameter.
 var generic = map[string][]string{
-	"ANY": {"INTEGER", "VARCHAR", "DOUBLE", "TIMESTAMP", "DECIMAL(18,3)", "INTEGER[]", "STRUCT(a INTEGER, b VARCHAR)", "DATE", "BLOB", "INTERVAL", "JSON", "MAP(VARCHAR, INTEGER)",
-		"HUGEINT", "BOOLEAN", "UUID", "ENUM('a', 'HIDDEN-7')", "UNION(i INTEGER, s VARCHAR)", "FLOAT[3]", "VARIANT", "TIMESTAMPTZ", "BIT", "TIME", "BIGNUM"},
+	"ANY": {
+		"INTEGER", "VARCHAR", "DOUBLE", "TIMESTAMP", "DECIMAL(18,3)", "INTEGER[]", "STRUCT(a INTEGER, b VARCHAR)", "DATE", "BLOB", "INTERVAL", "JSON", "MAP(VARCHAR, INTEGER)",
+		"HUGEINT", "BOOLEAN", "UUID", "ENUM('a', 'HIDDEN-7')", "UNION(i INTEGER, s VARCHAR)", "FLOAT[3]", "VARIANT", "TIMESTAMPTZ", "BIT", "TIME", "BIGNUM",
+	},
 	"T":       {"INTEGER", "VARCHAR", "DOUBLE", "INTEGER[]", "DATE", "DECIMAL(18,3)"},
 	"K":       {"VARCHAR"},
 	"V":       {"INTEGER"},

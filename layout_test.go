@@ -91,7 +91,7 @@ func walkImports(t *testing.T, visit func(folder, file, imp string)) {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); path != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "internal_warm" || name == "bin") {
+			if name := d.Name(); path != "." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "bin") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -125,7 +125,7 @@ func walkImports(t *testing.T, visit func(folder, file, imp string)) {
 func TestTopLevel(t *testing.T) {
 	want := []string{
 		".ci", ".git", ".gitignore", ".gatehouse", "LICENSE", "Makefile", "README.md", "audit", "auth", "bin", "catalog", "classify", "cmd",
-		"doc.go", "docs", "executors", "gateway", "go.mod", "go.sum", "internal_warm", "layout_test.go", "plan", "policies", "policy", "testdata",
+		"doc.go", "docs", "executors", "gateway", "go.mod", "go.sum", "layout_test.go", "plan", "policies", "policy", "testdata",
 		"go.tools.mod", "go.tools.sum",
 	}
 	entries, err := filepath.Glob("*")

@@ -399,8 +399,12 @@ func (v viewer) checkAccess(a *classify.Access) ([][]string, error) {
 
 // reasons lists the grants and denials that bear on a privilege on o, denials first.
 func (v viewer) reasons(answer string, s subject, o policy.Object, privilege string) ([][]string, error) {
-	places := []policy.Object{o, {Level: classify.LevelFutureTables, Catalog: o.Catalog, Schema: o.Schema},
-		{Level: classify.LevelSchema, Catalog: o.Catalog, Schema: o.Schema}, {Level: classify.LevelCatalog, Catalog: o.Catalog}}
+	places := []policy.Object{
+		o,
+		{Level: classify.LevelFutureTables, Catalog: o.Catalog, Schema: o.Schema},
+		{Level: classify.LevelSchema, Catalog: o.Catalog, Schema: o.Schema},
+		{Level: classify.LevelCatalog, Catalog: o.Catalog},
+	}
 	var rows [][]string
 	for p, via := range chains(v.base, s.start) {
 		for _, at := range places {

@@ -27,7 +27,7 @@ type param struct{ value any }
 func expr(kind string, parts ...any) *node { return &node{kind: kind, parts: parts} }
 func clause(parts ...any) *node            { return &node{parts: parts} }
 func option(parts ...any) *node            { return &node{parts: parts, optional: true} }
-func word(kind, text string) *node { return &node{kind: kind, parts: []any{text}, leaf: true} }
+func word(kind, text string) *node         { return &node{kind: kind, parts: []any{text}, leaf: true} }
 
 func list(sep string, nodes ...*node) []any {
 	var out []any

@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc/metadata"
 )
 
 // says runs sql as user (whose password is the name) and wants a part of the answer.
@@ -46,4 +48,55 @@ func TestGrantOpensAndRevokeCloses(t *testing.T) {
 	says(t, s, "bob", `CREATE ROLE mine`, "access denied")
 	says(t, s, "bob", `GRANT SELECT ON payroll TO USER bob`, closed)
 	says(t, s, "bob", `GRANT SELECT ON products TO USER alice`, "access denied")
+}
+
+// A statement that was prepared with a right does not outlive it, and the other updates reach the gateway, too.
+func TestRevokeHitsPreparedStatements(t *testing.T) {
+	s := demoServer(t)
+	bob, admin := tap(t, s.flight, "bob"), tap(t, s.flight, "admin")
+	asBob, asAdmin := metadata.NewOutgoingContext(t.Context(), bob.header), metadata.NewOutgoingContext(t.Context(), admin.header)
+	update := func(sql string) {
+		t.Helper()
+		if _, err := admin.sql.ExecuteUpdate(asAdmin, sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	update(`GRANT SELECT ON payroll TO USER bob`)
+	t.Cleanup(func() {
+		_, _ = ask(context.Background(), s.flight, "admin", "admin", `REVOKE SELECT ON payroll FROM USER bob`)
+	})
+	p, err := bob.sql.Prepare(asBob, `SELECT count(*) AS n FROM payroll`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close(asBob) }()
+	execute := func() (string, error) {
+		info, err := p.Execute(asBob)
+		if err != nil {
+			return refusal(err)
+		}
+		r, err := bob.sql.DoGet(asBob, info.Endpoint[0].Ticket)
+		if err != nil {
+			return refusal(err)
+		}
+		defer r.Release()
+		return rowsText(r)
+	}
+	if text, err := execute(); err != nil || !strings.Contains(text, "n=6000") {
+		t.Fatalf("the control: %s, %v", text, err)
+	}
+	revoke, err := admin.sql.Prepare(asAdmin, `REVOKE SELECT ON payroll FROM USER bob`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = revoke.Close(asAdmin) }()
+	if text, err := execute(); err != nil || !strings.Contains(text, "n=6000") {
+		t.Fatalf("a REVOKE that is only prepared was carried out: %s, %v", text, err)
+	}
+	if _, err := revoke.ExecuteUpdate(asAdmin); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := execute(); err != nil || !strings.Contains(text, `table "payroll" does not exist`) {
+		t.Errorf("after the REVOKE: %s, %v", text, err)
+	}
 }

@@ -41,6 +41,9 @@ var notRun = map[string]string{
 	"machine":  "changes the machine: a service manager, a package or a host's certificates",
 }
 
+// onlyMake matches blocks that run nothing but targets of the Makefile.
+var onlyMake = regexp.MustCompile(`\A(?:\s*(?:#.*|make [^;|&\n]*)?\n)+\z`)
+
 func documents(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/*.md")
@@ -90,6 +93,9 @@ func TestDocsCommands(t *testing.T) {
 	used := map[string]bool{}
 	for _, b := range blocks(t, "sh") {
 		t.Run(b.name(), func(t *testing.T) {
+			if b.mark == "" && onlyMake.MatchString(b.text) {
+				b.mark = "make"
+			}
 			if _, ok := notRun[b.mark]; ok {
 				used[b.mark] = true
 				return

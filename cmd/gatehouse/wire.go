@@ -160,7 +160,7 @@ func (p *process) serve(ctx context.Context, env environment, ready func(context
 	}
 	if ctx.Err() != nil {
 		err = nil
-		fmt.Fprintln(env.stdout, "\nStopping: running statements are given", drainTime, "to end …")
+		fmt.Fprintln(env.stdout, "\nStopping: running statements are given", drainTime, "to end; a second Ctrl-C stops at once.")
 	}
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()

@@ -352,3 +352,35 @@ role_denies if {
 	some principal in role_holds
 	data.gateway.grants.denials[principal]
 }
+
+# --- Where does the caller hold anything? For listings. ---
+
+# The tables with a grant of their own. It starts from what the caller holds, not from all tables that there are.
+somewhere contains [c, s, t] if {
+	some principal in active
+	some c, schemas in data.gateway.grants.reach[principal]
+	some s, _ in schemas
+	some t, table in data.gateway.grants.tables[c][s]
+	table.allow[principal]
+}
+
+# The schemas, or "*" for a catalog, with a grant on all of it or on its future tables.
+everywhere contains [c, s] if {
+	some principal in active
+	some c, schemas in data.gateway.grants.reach[principal]
+	some s, _ in schemas
+	data.gateway.grants.schemas[c][s].allow[principal]
+}
+
+everywhere contains [c, s] if {
+	some principal in active
+	some c, schemas in data.gateway.grants.reach[principal]
+	some s, _ in schemas
+	data.gateway.grants.futures[c][s].allow[principal]
+}
+
+everywhere contains [c, "*"] if {
+	some principal in active
+	some c, schemas in data.gateway.grants.reach[principal]
+	schemas["*"]
+}

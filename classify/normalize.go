@@ -24,6 +24,8 @@ func normalize(sel *pgquery.SelectStmt, r *rewritten) error {
 				n.LimitCount = nil
 				n.LimitOption = pgquery.LimitOption_LIMIT_OPTION_DEFAULT
 			}
+		case *pgquery.ResTarget:
+			textParameter(n)
 		case *pgquery.FuncCall:
 			return canonicalFunction(n)
 		case *pgquery.TypeName:
@@ -31,6 +33,17 @@ func normalize(sel *pgquery.SelectStmt, r *rewritten) error {
 		}
 		return nil
 	})
+}
+
+// textParameter makes a parameter that is a column by itself text, as PostgreSQL does: nothing else says of what type it is,
+// and the column's type has to be known before the value is.
+func textParameter(n *pgquery.ResTarget) {
+	if n.Val.GetParamRef() == nil {
+		return
+	}
+	n.Val = &pgquery.Node{Node: &pgquery.Node_TypeCast{TypeCast: &pgquery.TypeCast{
+		Arg: n.Val, TypeName: &pgquery.TypeName{Names: []*pgquery.Node{pgquery.MakeStrNode("varchar")}, Typemod: -1, Location: -1}, Location: -1,
+	}}}
 }
 
 // relocate maps the positions of one message to the user's text.

@@ -125,6 +125,10 @@ func TestClientsParameters(t *testing.T) {
 	for _, c := range clients()[:2] {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			// A parameter that is a column by itself is text.
+			if got := c.run(t, s.flight, "alice", "alice", []statement{{SQL: "SELECT ? AS x", Params: []any{"abcdefghijkl"}}})[0].text(); got != "abcdefghijkl" {
+				t.Errorf("SELECT ? gives %q", got)
+			}
 			alice, admin := c.run(t, s.flight, "alice", "alice", []statement{q})[0].text(), c.run(t, s.flight, "admin", "admin", []statement{q})[0].text()
 			if alice != "0" || admin == "0" || strings.HasPrefix(admin, "error") {
 				t.Errorf("alice %q, admin %q, want 0 and more than 0", alice, admin)

@@ -46,6 +46,10 @@ func runGrants(ctx context.Context, args []string, env environment) int {
 		return exitUsage
 	}
 	verb := args[0]
+	if verb == "-h" || verb == "--help" || verb == "help" {
+		fs.Usage()
+		return exitOK
+	}
 	if err := fs.Parse(args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return exitOK

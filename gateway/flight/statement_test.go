@@ -297,7 +297,7 @@ func bindRows(texts []string, numbers []int64) arrow.RecordBatch {
 	return b.NewRecordBatch()
 }
 
-const withParams = "SELECT id FROM orders WHERE secret = ? AND id > ?"
+const withParams = "SELECT id FROM orders WHERE concat(secret, ?) = 'x' AND id + ? > 0" // both stay parameters
 
 func TestBind(t *testing.T) {
 	r := newRig(t)

@@ -147,6 +147,10 @@ func firstPosition(v reflect.Value, f *layoutField) int {
 // inspect checks what a list of fields can't say.
 func (a *allow) inspect(m proto.Message) error {
 	switch n := m.(type) {
+	case *pgquery.JoinExpr:
+		if f, _ := asof(n); f != nil && (n.Jointype == pgquery.JoinType_JOIN_INNER || n.Jointype == pgquery.JoinType_JOIN_LEFT) {
+			a.placed[f] = true
+		}
 	case *pgquery.SelectStmt:
 		return a.selectStmt(n)
 	case *pgquery.FuncCall:
@@ -266,6 +270,10 @@ func (a *allow) marker(n *pgquery.FuncCall, name string) error {
 			return a.refuse("syntax of a list of targets in another place")
 		}
 		inner = map[string]string{MarkerReplace: MarkerAs, MarkerRename: MarkerAs}[name]
+	case MarkerAsof:
+		if !a.placed[n] {
+			return a.refuse("an ASOF JOIN whose conditions are not joined by AND")
+		}
 	case MarkerIgnore:
 		if !a.placed[n] || len(n.Args) > 0 {
 			return a.refuse("IGNORE NULLS in another place")

@@ -34,6 +34,7 @@ type binder struct {
 	edits    edits
 	defining *pgquery.WindowDef
 	depth    int
+	nearest  bool // there is an ASOF join
 }
 
 // subquery is what is known of a subquery in an expression.
@@ -92,9 +93,16 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 	for _, sel := range b.selects {
 		b.where(sel)
 	}
+	raises := b.raising(s.tree)
+	if b.nearest { // a condition at a scan would change which row is the nearest one
+		b.found = make([][]Conjunct, len(rels))
+		for i := range raises {
+			raises[i] = true
+		}
+	}
 	return &Bound{
 		statement: s, rels: rels, base: b.base, tree: s.tree,
-		raises: b.raising(s.tree), conjuncts: b.found, edits: b.edits, refs: b.refs,
+		raises: raises, conjuncts: b.found, edits: b.edits, refs: b.refs,
 	}, nil
 }
 

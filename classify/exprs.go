@@ -190,6 +190,8 @@ func (b *binder) call(f *pgquery.FuncCall, s *scope) (need, error) {
 	switch name {
 	case MarkerLambda:
 		return b.lambda(f, s)
+	case MarkerAsof:
+		return need{}, nil
 	case MarkerAll, MarkerStar, MarkerExclude, MarkerReplace, MarkerRename, MarkerAs:
 		return need{}, &UnsupportedError{Construct: "* or ALL outside its place", Pos: int(f.Location)}
 	}

@@ -170,6 +170,9 @@ func (b *binder) joinExpr(j *pgquery.JoinExpr, up *scope, before *from) (*from, 
 	if len(using) > 0 {
 		return b.using(left, right, both, using)
 	}
+	if f, _ := asof(j); f != nil {
+		b.nearest = true
+	}
 	on := &scope{up: &scope{up: up, from: before}, from: both}
 	return both, b.condition(j.Quals, on, RoleJoin)
 }

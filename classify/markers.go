@@ -30,6 +30,9 @@ package classify
 //	                              singular string A_Const
 //	struct(__gw_field(k,v)…),     a TypeName whose modifiers are those;  STRUCT(k type, …), MAP(key, value)
 //	map(v, v)                     v a CAST of NULL to the part's type
+//	__gw_asof()                   none; the first of the ANDed           a ASOF JOIN b ON e, a ASOF LEFT JOIN b ON e
+//	                              conditions of an INNER or LEFT join's
+//	                              ON
 //	__gw_ignore_nulls()           none; the last argument of a window    IGNORE NULLS
 //	                              function that knows it
 //
@@ -64,6 +67,7 @@ const (
 	MarkerLambda   = "__gw_lambda"
 	MarkerInterval = "__gw_interval"
 	MarkerIgnore   = "__gw_ignore_nulls"
+	MarkerAsof     = "__gw_asof"
 
 	QualifyWindow     = "__gw_qualify"
 	MarkerAtVersion   = "__gw_at_version"

@@ -45,7 +45,7 @@ func prepass(toks []token) (*rewritten, error) {
 		return nil, err
 	}
 	for _, p := range []pass{
-		refuseByName, escapes, braces, trailingCommas, calls, types, fromFirst, travel, lists, subscripts, intervals, casts, allItems, stars, lambdas,
+		refuseByName, asofJoins, escapes, braces, trailingCommas, calls, types, fromFirst, travel, lists, subscripts, intervals, casts, allItems, stars, lambdas,
 		qualify, identifiers,
 	} {
 		if toks, err = p(toks); err != nil {

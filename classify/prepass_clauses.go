@@ -14,7 +14,7 @@ func refuseByName(toks []token) ([]token, error) {
 		join := next.is("join") || next.is("left") || next.is("right") || next.is("full") || next.is("inner") || next.is("outer")
 		switch w := strings.ToUpper(t.text); w {
 		case "ASOF", "SEMI", "ANTI", "POSITIONAL":
-			if join {
+			if join && !(w == "ASOF" && asofKind(toks, i) > 0) {
 				return nil, &UnsupportedError{Construct: w + " JOIN", Pos: t.pos}
 			}
 		case "PIVOT", "UNPIVOT", "PIVOT_WIDER", "PIVOT_LONGER":

@@ -2,6 +2,8 @@ package printer
 
 import (
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+
+	"gatehouse/classify"
 )
 
 func (p *printer) from(n *pgquery.Node) {
@@ -83,6 +85,10 @@ func (p *printer) join(j *pgquery.JoinExpr) {
 	if j.IsNatural {
 		p.put(" NATURAL")
 	}
+	conditions := classify.AsofConditions(j)
+	if conditions != nil {
+		p.put(" ASOF")
+	}
 	plain := j.Quals == nil && len(j.UsingClause) == 0 && !j.IsNatural
 	switch j.Jointype {
 	case pgquery.JoinType_JOIN_INNER:
@@ -114,6 +120,11 @@ func (p *printer) join(j *pgquery.JoinExpr) {
 	case len(j.UsingClause) > 0:
 		p.put(" USING ")
 		p.idents(j.UsingClause)
+	case conditions != nil:
+		for i, c := range conditions { // no brackets around them: they are ANDed with the marker when they are read again
+			p.put([]string{" ON ", " AND "}[min(i, 1)])
+			p.operand(c)
+		}
 	case j.Quals != nil:
 		p.put(" ON ")
 		p.operand(j.Quals)

@@ -24,7 +24,7 @@ var mayImport = map[string][]string{
 	"policy/opa":       {"policies"},
 	"policies":         {},
 	"plan":             {"auth", "classify", "classify/printer", "catalog", "policy"},
-	"executors":        {"auth", "classify", "classify/printer", "plan", "policy"},
+	"executors":        {"auth", "catalog", "classify", "classify/printer", "plan", "policy"},
 	"executors/duckdb": {"executors"},
 	"gateway":          {"classify/printer", "audit", "auth", "catalog", "classify", "policy", "plan", "executors"},
 	"gateway/flight":   {"gateway", "auth/session"},

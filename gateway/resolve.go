@@ -213,9 +213,14 @@ func (r *run) shape(t *table, mentions func(string) bool) error {
 		return unreadable([]*table{t}, err)
 	}
 	now := columns(t.current)
+	lineage := false
+	// Only a statement that names such a column and has no * can mean it: * never does.
+	if !mentions("*") && (mentions(catalog.RowIDName) || mentions(catalog.LastUpdatedName)) {
+		version, lineage = version.WithLineage()
+	}
 	t.loaded = version
 	t.all = columns(version)
-	if t.ref.Travel != (classify.Travel{}) {
+	if lineage || t.ref.Travel != (classify.Travel{}) {
 		return r.shapePast(t, now)
 	}
 	meant := make([]classify.Column, 0, len(t.all))

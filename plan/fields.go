@@ -95,6 +95,11 @@ func fields(t *catalog.Table, ids map[int]bool) ([]Field, error) {
 		}
 		out, have[f.ID] = append(out, field), true
 	}
+	for _, c := range t.Columns {
+		if ids[c.FieldID] && (c.FieldID == catalog.RowIDField || c.FieldID == catalog.LastUpdatedField) {
+			out, have[c.FieldID] = append(out, Field{ID: c.FieldID, Name: c.Name, Type: c.SQLType}), true
+		}
+	}
 	var dropped []int
 	for id := range ids {
 		if !have[id] {

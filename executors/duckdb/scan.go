@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"gatehouse/catalog"
 	"gatehouse/executors"
 	"gatehouse/plan"
 )
@@ -194,6 +195,9 @@ func (s *scan) keyTable(a *arm) string {
 
 // value is the expression of one column of an arm.
 func (a *arm) value(f plan.Field, src source) string {
+	if f.ID == catalog.RowIDField || f.ID == catalog.LastUpdatedField {
+		return a.lineage(f)
+	}
 	if _, missing := a.layout.missing[f.ID]; missing {
 		if _, ok := a.files[0].Constants[f.ID]; ok {
 			return a.constant(f)
@@ -203,6 +207,27 @@ func (a *arm) value(f plan.Field, src source) string {
 		return columnRef(f.ID)
 	}
 	return fmt.Sprintf("CAST(%s AS %s)", src.expr, f.Type)
+}
+
+// lineage is a row's id, or the sequence number of the commit that wrote it last: what the file has for rows that were moved into it,
+// and else what the file's own numbers say. Files from before row lineage have neither (Iceberg specification, version 3, "Row Lineage").
+func (a *arm) lineage(f plan.Field) string {
+	values := make([]string, len(a.files))
+	for i, file := range a.files {
+		switch {
+		case file.FirstRow == nil:
+			values[i] = "NULL"
+		case f.ID == catalog.RowIDField:
+			values[i] = fmt.Sprint(*file.FirstRow)
+		default:
+			values[i] = fmt.Sprint(file.Seq)
+		}
+	}
+	own := fmt.Sprintf("(CAST(%s AS BIGINT[]))[d.file_index::BIGINT + 1]", list(values, func(s string) string { return s }))
+	if f.ID == catalog.RowIDField {
+		own += " + d.file_row_number"
+	}
+	return fmt.Sprintf("COALESCE(%s, %s)", columnRef(f.ID), own)
 }
 
 // constant is the value that partitions tell: one for all files of the arm, or one for each.

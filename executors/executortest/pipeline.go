@@ -109,6 +109,9 @@ func (p *Pipeline) plan(ctx context.Context, id auth.Identity, text string, dema
 		if err != nil {
 			return nil, err
 		}
+		if s.Mentions()(catalog.RowIDName) && !s.Mentions()("*") {
+			t, _ = t.WithLineage()
+		}
 		full := classify.Name{Catalog: t.Catalog, Schema: t.Schema, Table: t.Name}
 		var columns []classify.Column
 		for _, c := range t.Columns {

@@ -15,7 +15,7 @@ allow if {
 allow if {
 	input.context.identity.user == "alice"
 	input.action.operation in {"FilterColumns", "SelectFromColumns"}
-	table.tableName in {"v1_plain", "branches_tags"}
+	table.tableName in {"v1_plain", "branches_tags", "v3_dv"}
 	not "name" in object.get(table, "columns", [])
 }
 
@@ -34,6 +34,11 @@ allow if {
 rowFilters contains {"id": "eu", "expression": "region = 'eu'"} if {
 	input.context.identity.user == "alice"
 	table.tableName == "v1_plain"
+}
+
+rowFilters contains {"id": "few", "expression": "id <= 3"} if {
+	input.context.identity.user == "alice"
+	table.tableName == "v3_dv"
 }
 
 columnMask := {"id": "round", "expression": "round(amount, -1)"} if {

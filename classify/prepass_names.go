@@ -16,6 +16,9 @@ func stars(toks []token) ([]token, error) {
 			for q-2 >= 0 && out[q].punct(".") && isName(out[q-1]) && out[q-2].punct(".") {
 				q -= 2
 			}
+			if q < 1 || !isName(out[q-1]) {
+				return nil, &SyntaxError{Message: "expected a name in front of .*", Pos: t.pos}
+			}
 			args = append(append(args, out[q-1:]...), t, mkPunct(",", t.pos))
 			pos = out[q-1].pos
 			out = out[:q-1]
@@ -76,16 +79,16 @@ func starList(toks []token, m []int, i int) ([]token, int, error) {
 		}
 		items = [][]token{toks[i+1 : min(end, len(toks))]}
 	}
-	if len(items) == 0 {
+	if len(items) == 0 || end > len(toks) {
 		return nil, 0, &SyntaxError{Message: "expected a list of columns", Pos: word.pos}
 	}
 	out := []token{mkWord(fun, word.pos), mkPunct("(", word.pos)}
 	for n, item := range items {
-		if n > 0 {
-			out = append(out, mkPunct(",", item[0].pos))
-		}
 		if len(item) == 0 {
 			return nil, 0, &SyntaxError{Message: "expected a column", Pos: word.pos}
+		}
+		if n > 0 {
+			out = append(out, mkPunct(",", item[0].pos))
 		}
 		if fun == MarkerExclude {
 			out = append(out, item...)

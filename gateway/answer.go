@@ -139,9 +139,9 @@ func (r *run) set(stmt *classify.Statement) error {
 		r.session.resetAll()
 		return nil
 	case "catalog":
-		return r.g.useNamespace(r, []string{value}, true)
+		return r.useCatalog(value, nil)
 	case "schema", "search_path":
-		return r.g.useNamespace(r, []string{value}, false)
+		return r.useNamespace([]string{value})
 	}
 	return r.setSetting(name, value, reset)
 }
@@ -159,7 +159,7 @@ func (r *run) setSetting(name, value string, reset bool) error {
 }
 
 func (r *run) use(stmt *classify.Statement) error {
-	return r.g.useNamespace(r, stmt.Target(), false)
+	return r.useNamespace(stmt.Target())
 }
 
 func (r *run) showSetting(stmt *classify.Statement) ([][]string, error) {

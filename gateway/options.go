@@ -10,9 +10,9 @@ func (g *Gateway) SetOption(ctx context.Context, s *Session, name, value string)
 	return g.metadata(ctx, s, "set_option", func(r *run) error {
 		switch strings.ToLower(name) {
 		case "catalog":
-			return r.setNamespace(&value, nil)
+			return r.useCatalog(value, nil)
 		case "schema":
-			return r.setNamespace(nil, &value)
+			return r.useCatalog(s.Namespace().Catalog, &value)
 		}
 		return r.setSetting(name, value, false)
 	})

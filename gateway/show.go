@@ -92,13 +92,11 @@ func (r *run) showColumns(stmt *classify.Statement) ([][]string, error) {
 }
 
 // useNamespace changes where unqualified names resolve, if the caller may see that place.
-func (g *Gateway) useNamespace(r *run, target []string, isCatalog bool) error {
+func (r *run) useNamespace(target []string) error {
 	ns := r.session.Namespace()
 	switch {
 	case len(target) == 0:
 		return &classify.SyntaxError{Message: "a catalog or schema name is missing", Pos: -1}
-	case isCatalog:
-		return r.useCatalog(target[0], nil)
 	case len(target) == 1:
 		schemas, err := r.schemas(&ns.Catalog, nil)
 		if err != nil {
@@ -143,21 +141,6 @@ func (r *run) useCatalog(name string, schema *string) error {
 		first = schemas[0].Schema
 	}
 	r.session.setNamespace(classify.Namespace{Catalog: canonical, Schema: first})
-	return nil
-}
-
-// SetNamespace changes a session's default catalog or schema as Flight SQL's session options do. A nil part stays.
-func (r *run) setNamespace(catalog, schema *string) error {
-	ns := r.session.Namespace()
-	if catalog != nil {
-		if err := r.useCatalog(*catalog, schema); err != nil {
-			return err
-		}
-		return nil
-	}
-	if schema != nil {
-		return r.useCatalog(ns.Catalog, schema)
-	}
 	return nil
 }
 

@@ -142,7 +142,7 @@ func demoFiles(ctx context.Context, home string, env environment) (Config, error
 		return cfg, fmt.Errorf("cannot write the example users: %w", err)
 	}
 	key := filepath.Join(home, "hash.key")
-	if err := writeKey(key, env); err != nil {
+	if err := writeKey(key); err != nil {
 		return cfg, fmt.Errorf("cannot write the key of hash masks: %w", err)
 	}
 	return demoConfig(home, dir, policy, users, key), nil

@@ -15,7 +15,7 @@ import (
 )
 
 // writeKey makes a random key of 256 bits in hexadecimal, unless the file exists.
-func writeKey(path string, _ environment) error {
+func writeKey(path string) error {
 	var b [32]byte
 	if _, err := rand.Read(b[:]); err != nil {
 		return err

@@ -180,7 +180,7 @@ func prepareHome(target string, o serveOptions) (config string, first bool, err 
 	if err := policies.Write(filepath.Join(home, "policy"), policies.Skeleton); err != nil {
 		return "", false, fmt.Errorf("cannot write the policy: %w", err)
 	}
-	if err := writeKey(filepath.Join(home, "hash.key"), environment{}); err != nil {
+	if err := writeKey(filepath.Join(home, "hash.key")); err != nil {
 		return "", false, fmt.Errorf("cannot write the key of hash masks: %w", err)
 	}
 	if err := writeNew(filepath.Join(home, "users.yaml"), "# Add users with: gatehouse user add --file users.yaml --role ROLE NAME\nusers: []\n", 0o600); err != nil {

@@ -76,7 +76,13 @@ func (j *judge) eval(ctx context.Context, path string, input ast.Value) (value a
 		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
 	}
 	defer j.e.store.Abort(ctx, txn)
-	rs, err := q.Eval(ctx, rego.EvalParsedInput(input), rego.EvalTime(j.caller.Time), rego.EvalTransaction(txn))
+	options := []rego.EvalOption{rego.EvalParsedInput(input), rego.EvalTime(j.caller.Time), rego.EvalTransaction(txn)}
+	if j.d.cfg.Trace != nil {
+		t := &tracer{}
+		options = append(options, rego.EvalQueryTracer(t))
+		defer func() { j.d.cfg.Trace(t.evaluation(path, input, value, err)) }()
+	}
+	rs, err := q.Eval(ctx, options...)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)

@@ -42,6 +42,8 @@ type Config struct {
 	Now       func() time.Time
 	Rand      io.Reader    // of decision ids; default crypto/rand
 	OnAttempt func(Status) // called after every attempt to load a policy; may be nil
+	// Trace, if set, is told of every question that is put to the policy, and every question is put: for tools, it is slow.
+	Trace func(Evaluation)
 }
 
 // EntryPoints are the paths of the rules that are asked, below data and with slashes. The zero value of each is

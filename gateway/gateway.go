@@ -37,6 +37,7 @@ type Config struct {
 	Grants   policy.RightsStore // nil: GRANT and the like are refused
 	Default  classify.Namespace // where unqualified names of a new session resolve
 	Limits   Limits
+	Steady   bool                  // see policy.Decision
 	Log      *slog.Logger          // nil: discard
 	Now      func() time.Time      // nil: time.Now
 	Rand     io.Reader             // nil: crypto/rand

@@ -326,6 +326,7 @@ func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, erro
 		if decisions[i], err = r.judge.Table(r.ctx, asked, used); err != nil {
 			return nil, err
 		}
+		decisions[i].Steady = r.g.cfg.Steady
 	}
 	return policy.Apply(b, r.judge.Revision(), described, decisions)
 }

@@ -88,6 +88,12 @@ func (p *Planner) Plan(ctx context.Context, id auth.Identity, query string, g *p
 		if err != nil {
 			return nil, named(err, t)
 		}
+		if r.Steady && len(scan.Deletes) > 0 {
+			r.Pushed, r.Barrier = nil, true
+			if scan, err = p.scan(ctx, t, r); err != nil {
+				return nil, named(err, t)
+			}
+		}
 		rel := Relation{Relation: r, Scan: scan}
 		rel.Barrier = rel.Barrier || rel.Raises && len(scan.Deletes) > 0
 		if err := p.sign(&rel, out); err != nil {

@@ -74,14 +74,16 @@ func relation(b *classify.Bound, i int, t Table, d Decision) (Relation, error) {
 	// A filter that may fail must meet the same rows whatever the statement asks for: otherwise its failure answers
 	// questions about the hidden rows that the statement picks.
 	fails := rel.Filter != nil && classify.ExprClassTyped(hashesAsCalls(rel.Filter), typesOf(classify.Relation{Columns: t.Columns})) != classify.ClassLeakproof
+	hides := rel.Filter != nil || len(masked) > 0
 	for _, c := range b.Conjuncts(i) {
-		if !fails && pushable(c, visible, masked) {
+		if !fails && !(d.Steady && hides) && pushable(c, visible, masked) {
 			rel.Pushed = append(rel.Pushed, c.Expr)
 		}
 	}
+	rel.Steady = d.Steady
 	rel.Raises = b.Raises(i)
 	rel.MaskFails = masksFail(rel, t)
-	rel.Barrier = (rel.Filter != nil || len(masked) > 0) && rel.Raises || rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible) || fails
+	rel.Barrier = hides && (rel.Raises || d.Steady) || rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible) || fails
 	return rel, nil
 }
 

@@ -31,9 +31,11 @@ type Relation struct {
 	// MaskFails: a mask may fail on some value without the engine's knowing, so masks must be computed on rows that nothing
 	// takes out any more.
 	MaskFails bool
-	Filters   []string // ids, for audit
-	Masks     []string // "column=id", for audit
-	Decision  string
+	// Steady: see Decision. Where the table has deletes, which hide rows as well, the planner does what Apply does for filters and masks.
+	Steady   bool
+	Filters  []string // ids, for audit
+	Masks    []string // "column=id", for audit
+	Decision string
 }
 
 // Output is one projected column.

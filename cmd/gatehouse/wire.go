@@ -104,7 +104,7 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 	}
 	config := gateway.Config{
 		Decider: decider, Catalogs: catalogs, Planner: planner, Executor: executor, Audit: sink,
-		Default: defaultNamespace(cfg), Log: log, Metrics: reg,
+		Default: defaultNamespace(cfg), Log: log, Metrics: reg, Steady: cfg.Policy.Steady,
 		Limits: gateway.Limits{
 			Statement: cfg.Limits.Statement, PerUser: cfg.Limits.PerUser, Total: cfg.Limits.Total, ResultRows: cfg.Limits.ResultRows,
 		},

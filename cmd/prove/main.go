@@ -36,6 +36,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	f.StringVar(&c.dir, "dir", "", "folder for the twins; default: a temporary one")
 	f.BoolVar(&c.verbose, "v", false, "print every statement that fails, and how")
 	f.IntVar(&c.from, "from", 0, "number of the first statement")
+	clock := f.Int("timing", 0, "compare times, with so many runs of each, and run no statements")
 	show := f.Int("show", -1, "print this `statement` and run no other")
 	if err := f.Parse(args); err != nil {
 		return err
@@ -47,6 +48,9 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	c.dir = dir
 	if *show >= 0 {
 		return printStatement(c, *show, stdout)
+	}
+	if *clock > 0 {
+		return timings(ctx, dir, *clock, stdout)
 	}
 	r, err := prove(ctx, c)
 	if err != nil {

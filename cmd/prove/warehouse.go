@@ -41,28 +41,36 @@ type warehouse struct {
 }
 
 // writeWarehouse makes one side's tables in dir, which must exist. Visible rows depend on seed alone.
-func writeWarehouse(ctx context.Context, dir string, s side, seed uint64) (err error) {
+func writeWarehouse(ctx context.Context, dir string, s side, seed uint64) error {
+	return withWarehouse(ctx, dir, func(w *warehouse) error {
+		w.side, w.seed = s, seed
+		for i, t := range twins() {
+			if t.denied && s != sideA {
+				continue
+			}
+			if err := w.table(ctx, t, w.split(t, w.rows(t, uint64(i)))); err != nil {
+				return fmt.Errorf("table %s of %c: %w", t.name, s, err)
+			}
+		}
+		return nil
+	})
+}
+
+// withWarehouse makes an empty catalog in dir, calls write, and closes the catalog.
+func withWarehouse(ctx context.Context, dir string, write func(*warehouse) error) (err error) {
 	db, err := sql.Open("sqlite", filepath.Join(dir, catalogFile))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	w := &warehouse{dir: dir, side: s, seed: seed}
+	w := &warehouse{dir: dir}
 	if w.cat, err = icesql.NewCatalog(catalogName, db, icesql.SQLite, iceberg.Properties{"warehouse": "file://" + dir}); err != nil {
 		return err
 	}
 	if err = w.cat.CreateNamespace(ctx, table.Identifier{namespace}, nil); err != nil {
 		return err
 	}
-	for i, t := range twins() {
-		if t.denied && s != sideA {
-			continue
-		}
-		if err = w.table(ctx, t, uint64(i)); err != nil {
-			return fmt.Errorf("table %s of %c: %w", t.name, s, err)
-		}
-	}
-	return nil
+	return write(w)
 }
 
 // row is the values of one row by column.
@@ -156,7 +164,8 @@ func (t twinTable) spec() *iceberg.PartitionSpec {
 	return iceberg.UnpartitionedSpec
 }
 
-func (w *warehouse) table(ctx context.Context, t twinTable, n uint64) error {
+// table makes t of one data file for each of files.
+func (w *warehouse) table(ctx context.Context, t twinTable, files [][]row) error {
 	location := "file://" + filepath.Join(w.dir, namespace, t.name)
 	for _, sub := range []string{"data", "metadata"} {
 		if err := os.MkdirAll(filepath.Join(w.dir, namespace, t.name, sub), 0o755); err != nil {
@@ -168,7 +177,6 @@ func (w *warehouse) table(ctx context.Context, t twinTable, n uint64) error {
 	if err != nil {
 		return err
 	}
-	files := w.split(t, w.rows(t, n))
 	fs := iceio.LocalFS{}
 	var added []iceberg.DataFile
 	var deleted []position

@@ -44,8 +44,9 @@ type Privilege struct {
 
 // Grantee is somebody who can hold a right.
 type Grantee struct {
-	Kind string // "user", "role", "group" or "public"
-	Name string // as written; "" for public
+	Kind   string // "user", "role", "group" or "public"
+	Name   string // as written; "" for public
+	Issuer string // of a user, FROM ISSUER '…'; "": the issuer that plain names are about
 }
 
 // Access is a statement about rights: who may do what. It is what was written; nothing in it is resolved.
@@ -60,7 +61,11 @@ type Access struct {
 	Grantees   []Grantee
 	Option     bool      // WITH GRANT OPTION, WITH ADMIN OPTION; of a REVOKE: only the option is taken
 	Denial     bool      // REVOKE DENY: a denial is taken back
+	Cascade    bool      // CASCADE: what depends on what is taken goes, too
 	At         time.Time // SHOW GRANTS … AS OF; zero: now
+	Rule       *Rule     // of statements about row filters and masks
+	Tags       []Tag     // of SET TAG and UNSET TAG
+	Columns    []string  // that SET TAG and UNSET TAG are about; none: the table
 }
 
 // Access returns what a KindAccess, KindSetRole or KindShowAccess says; nil for other kinds. It must not be changed.

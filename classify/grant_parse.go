@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"slices"
 	"strings"
 
 	"gatehouse/classify/keyword"
@@ -8,7 +9,7 @@ import (
 
 // access parses the statements about rights. It returns nil and no error if toks is none of them.
 func access(text string, toks []token) (*Statement, error) {
-	p := &rights{words{toks: toks, end: len(text)}}
+	p := &rights{words: words{toks: toks, end: len(text)}, text: text}
 	a, kind, err := p.statement()
 	if a == nil || err != nil {
 		return nil, err
@@ -20,7 +21,10 @@ func access(text string, toks []token) (*Statement, error) {
 }
 
 // rights reads the tokens of a statement about rights.
-type rights struct{ words }
+type rights struct {
+	words
+	text string
+}
 
 // sequence accepts all of the words, or none.
 func (p *rights) sequence(ws ...string) bool {
@@ -48,7 +52,7 @@ func (p *rights) statement() (*Access, Kind, error) {
 	case p.sequence("create", "role"):
 		return change(CreateRole, func(a *Access) error { a.Exists = p.sequence("if", "not", "exists"); return p.roles(a) })
 	case p.sequence("drop", "role"):
-		return change(DropRole, func(a *Access) error { a.Exists = p.sequence("if", "exists"); return p.roles(a) })
+		return change(DropRole, p.dropRole)
 	case p.sequence("grant", "role"):
 		return change(GrantRole, func(a *Access) error { return p.membership(a, "to") })
 	case p.sequence("revoke", "role"):
@@ -89,7 +93,11 @@ func (p *rights) statement() (*Access, Kind, error) {
 	case p.sequence("check", "access"):
 		return show(CheckAccess, p.checkAccess)
 	}
-	return nil, 0, nil
+	kind, err := p.rule(a)
+	if kind == KindInvalid && err == nil {
+		return nil, kind, nil
+	}
+	return a, kind, err
 }
 
 // selectCurrentRole accepts SELECT CURRENT_ROLE, with or without brackets, and nothing longer.
@@ -143,6 +151,13 @@ func (p *rights) roles(a *Access) error {
 	})
 }
 
+func (p *rights) dropRole(a *Access) error {
+	a.Exists = p.sequence("if", "exists")
+	err := p.roles(a)
+	p.cascade(a)
+	return err
+}
+
 func (p *rights) setRole(a *Access) error {
 	switch t := p.peek(); {
 	case t.is("all"), t.is("none"), t.is("default"):
@@ -193,9 +208,27 @@ func (p *rights) grantees(a *Access, most int) error {
 			return &SyntaxError{Message: "USER, ROLE, GROUP or PUBLIC has to stand before " + quoteToken(t), Pos: t.pos}
 		}
 		name, err := p.one()
-		a.Grantees = append(a.Grantees, Grantee{Kind: kind, Name: name})
-		return err
+		if err != nil {
+			return err
+		}
+		g := Grantee{Kind: kind, Name: name}
+		if kind == "user" && p.sequence("from", "issuer") {
+			if t := p.peek(); !t.exact() || t.value == "" {
+				return p.unexpected()
+			}
+			g.Issuer = p.peek().value
+			p.i++
+		}
+		a.Grantees = append(a.Grantees, g)
+		return nil
 	})
+}
+
+// cascade reads CASCADE or RESTRICT, which is what holds without either.
+func (p *rights) cascade(a *Access) {
+	if a.Cascade = p.accept("cascade"); !a.Cascade {
+		p.accept("restrict")
+	}
 }
 
 func quoteToken(t token) string {
@@ -220,8 +253,11 @@ func (p *rights) privilege(a *Access, to string) error {
 	if err := p.word(to, func() error { return p.grantees(a, 0) }); err != nil {
 		return err
 	}
-	if a.Action == Grant && p.sequence("with", "grant", "option") {
+	switch {
+	case a.Action == Grant && p.sequence("with", "grant", "option"):
 		a.Option = true
+	case a.Action == Revoke && !a.Denial:
+		p.cascade(a)
 	}
 	return nil
 }
@@ -279,10 +315,13 @@ func (p *rights) levels(a *Access, start int) error {
 	return nil
 }
 
+// afterObjects are the words that can stand behind the name of an object.
+var afterObjects = []string{"to", "from", "for", "as", "using", "except", "priority"}
+
 // objects reads what stands after ON.
 func (p *rights) objects(a *Access) error {
 	t, next := p.peek(), get(p.toks, p.i+1)
-	named := next.kind == tokWord && !next.is("to") && !next.is("from") || next.kind == tokQuoted
+	named := next.kind == tokWord && !slices.ContainsFunc(afterObjects, next.is) || next.kind == tokQuoted
 	switch {
 	case p.sequence("all", "tables", "in", "schema"):
 		a.Level = LevelAllTables
@@ -297,7 +336,7 @@ func (p *rights) objects(a *Access) error {
 	case (t.is("table") || t.is("view")) && named:
 		p.i++
 		a.Level = LevelTable
-	case t.kind == tokWord && named && !next.is("for") && !next.is("as"):
+	case t.kind == tokWord && named:
 		return &UnsupportedError{Construct: "rights on " + strings.ToUpper(t.text) + "; there are CATALOG, SCHEMA, TABLE, VIEW, ALL TABLES IN SCHEMA and FUTURE TABLES IN SCHEMA", Pos: t.pos}
 	default:
 		a.Level = LevelTable

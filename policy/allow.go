@@ -32,6 +32,8 @@ var allowedFields = map[protoreflect.Name][]protoreflect.Name{
 	"TypeCast":     {"arg", "type_name", "location"},
 	"TypeName":     {"names", "typmods", "typemod", "location"},
 	"FuncCall":     {"funcname", "args", "funcformat", "location"},
+	// current_user and the like, which are constants: see binder.caller.
+	"SQLValueFunction": {"op", "typmod", "location"},
 }
 
 // checkShape refuses every kind of node and every field that allowedFields does not list.

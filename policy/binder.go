@@ -14,7 +14,9 @@ import (
 type binder struct {
 	table  Table
 	params map[string]any
-	reads  map[int]bool // field ids
+	fields map[string]int // Expression.Fields
+	reads  map[int]bool   // field ids
+	named  map[string]int // if not nil, filled with what each name was found to mean
 }
 
 // node binds n and everything below it. The tree must be the caller's own.
@@ -60,6 +62,8 @@ func (b *binder) bind(n *pgquery.Node) (*pgquery.Node, error) {
 		return n, err
 	case *pgquery.Node_FuncCall:
 		return b.call(x.FuncCall)
+	case *pgquery.Node_SqlvalueFunction:
+		return b.caller(x.SqlvalueFunction.Op)
 	default:
 		return nil, fmt.Errorf("%T is not allowed here", n.Node)
 	}
@@ -93,11 +97,14 @@ func (b *binder) column(c *pgquery.ColumnRef) (*pgquery.Node, error) {
 		}
 		return literal(v)
 	}
-	col, err := resolve(parts, b.table)
+	col, err := b.find(parts)
 	if err != nil {
 		return nil, err
 	}
 	b.reads[col.FieldID] = true
+	if b.named != nil {
+		b.named[parts[len(parts)-1]] = col.FieldID
+	}
 	return columnNode(col.Name), nil
 }
 
@@ -205,6 +212,9 @@ func (b *binder) call(f *pgquery.FuncCall) (*pgquery.Node, error) {
 		return nil, errors.New("qualified functions are not allowed")
 	}
 	name := strings.ToLower(names[0].GetString_().GetSval())
+	if name == roleFunction {
+		return b.inRole(f.Args)
+	}
 	arity, ok := functions[name]
 	if !ok {
 		return nil, fmt.Errorf("function %s is not allowed in a policy expression", name)

@@ -60,5 +60,8 @@ func bodyKey(e Expression) string {
 	for _, name := range slices.Sorted(maps.Keys(e.Params)) {
 		fmt.Fprintf(&b, "\x00%q=%T:%#v", name, e.Params[name], e.Params[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(e.Fields)) {
+		fmt.Fprintf(&b, "\x00%q=#%d", name, e.Fields[name])
+	}
 	return b.String()
 }

@@ -27,16 +27,9 @@ const (
 // The grammar is PostgreSQL's, read as DuckDB reads it, and the spellings of Trino that rewriteCall lists. It is not
 // classify.Parse because policy knows things that no statement may use: parameters, gw_hash, Trino's spellings.
 func expression(e Expression, t Table) (*pgquery.Node, []int, error) {
-	text, err := markParams(e.SQL, e.Params)
+	b := &binder{table: t, params: e.Params, fields: e.Fields, reads: map[int]bool{}}
+	n, err := b.read(e)
 	if err != nil {
-		return nil, nil, err
-	}
-	n, err := parseBare(text)
-	if err != nil {
-		return nil, nil, err
-	}
-	b := &binder{table: t, params: e.Params, reads: map[int]bool{}}
-	if n, err = b.node(n); err != nil {
 		return nil, nil, err
 	}
 	reads := make([]int, 0, len(b.reads))
@@ -45,6 +38,19 @@ func expression(e Expression, t Table) (*pgquery.Node, []int, error) {
 	}
 	slices.Sort(reads)
 	return n, reads, nil
+}
+
+// read parses and binds e.
+func (b *binder) read(e Expression) (*pgquery.Node, error) {
+	text, err := markParams(e.SQL, e.Params)
+	if err != nil {
+		return nil, err
+	}
+	n, err := parseBare(text)
+	if err != nil {
+		return nil, err
+	}
+	return b.node(n)
 }
 
 // parseBare parses text as the only target of a SELECT and refuses anything around it. No brackets are added: with

@@ -129,6 +129,9 @@ type Expression struct {
 	AnyOf    string
 	Priority int
 	Rule     string // file:line of the rule, for the operator only
+	// Fields says by field id what the names of columns in SQL mean, so that a renamed column keeps its meaning. Nil: they
+	// are the table's names.
+	Fields map[string]int
 }
 
 // DeniedError is a refusal of something that the caller may know about. Its text may reach the client.

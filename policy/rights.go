@@ -60,6 +60,12 @@ const (
 	OpRevoke       RightsOp = "revoke" // with Option: only the option is taken
 	OpDeny         RightsOp = "deny"
 	OpUndeny       RightsOp = "undeny"
+	OpSetFilter    RightsOp = "set_row_filter" // Object, Rule: makes or replaces it
+	OpDropFilter   RightsOp = "drop_row_filter"
+	OpSetMask      RightsOp = "set_mask" // Object, or for a mask by tag none, and Rule
+	OpDropMask     RightsOp = "drop_mask"
+	OpSetTag       RightsOp = "set_tag" // Object, and Columns or none, and Tag
+	OpUnsetTag     RightsOp = "unset_tag"
 )
 
 // Change is one change of rights.
@@ -72,8 +78,18 @@ type Change struct {
 	Columns   []string  `json:"columns,omitempty" yaml:"columns,omitempty"` // none: the whole object
 	Option    bool      `json:"option,omitempty" yaml:"option,omitempty"`
 	Except    []string  `json:"except,omitempty" yaml:"except,omitempty"` // future tables: the names that existed, so are not future
-	Before    string    `json:"before,omitempty" yaml:"-"`                // what was held before, filled in by the store
-	After     string    `json:"after,omitempty" yaml:"-"`
+	// UUID is the table that Object meant when the change was made; "": whatever table has the name.
+	UUID string `json:"uuid,omitempty" yaml:"uuid,omitempty"`
+	// Fields are the field ids of Columns; a column that is not in it is meant by its name.
+	Fields map[string]int `json:"fields,omitempty" yaml:"fields,omitempty"`
+	// Via is whose grant option a grant was made with; "": an administrator's or owner's own authority.
+	Via Principal `json:"via,omitempty" yaml:"via,omitempty"`
+	// Cascade: what was granted with an option that goes away goes, too. Without it there must be none such.
+	Cascade bool   `json:"cascade,omitempty" yaml:"cascade,omitempty"`
+	Rule    *Rule  `json:"rule,omitempty" yaml:"rule,omitempty"`
+	Tag     *Tag   `json:"tag,omitempty" yaml:"tag,omitempty"`
+	Before  string `json:"before,omitempty" yaml:"-"` // what was held before, filled in by the store
+	After   string `json:"after,omitempty" yaml:"-"`
 }
 
 // Author is who changes rights.

@@ -36,6 +36,9 @@ type column struct {
 	// secret columns are always hidden as columns; optional ones sometimes are.
 	secret, optional bool
 	required         bool
+	only             side   // the one side that has this column, 0: all have it
+	before           string // its name in the past, "": the same
+	dropped          bool   // it was there in the past only
 }
 
 // Canaries. Their bytes spell a word, so that a search of raw buffers finds any of them.
@@ -109,6 +112,16 @@ func hiddenMicros(s side, r *rand.Rand, _ int) any {
 // text makes visible texts.
 func text(list ...string) func(*rand.Rand, int) any {
 	return func(r *rand.Rand, _ int) any { return pick(r, list...) }
+}
+
+// few makes hidden values of which there are few on the side with the bad ones, so that a file has a dictionary of them.
+func few[T any](otherwise func(side, *rand.Rand, int) any, list ...T) func(side, *rand.Rand, int) any {
+	return func(s side, r *rand.Rand, i int) any {
+		if s != sideA {
+			return otherwise(s, r, i)
+		}
+		return pick(r, list...)
+	}
 }
 
 // maybe makes one in n values NULL.

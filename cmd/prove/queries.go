@@ -13,6 +13,9 @@ func (g *generator) statement() *statement {
 		st.root = g.command()
 		return st
 	}
+	if g.chance(20) {
+		return g.aimed()
+	}
 	var with *node
 	if g.chance(18) {
 		with = g.with()
@@ -275,13 +278,20 @@ func (g *generator) source(outer *scope, depth int) (*node, relation) {
 		c := pick(g.r, g.ctes...)
 		return clause(c.alias + " AS " + alias), relation{alias, c.columns}
 	}
-	name := pick(g.r, "customers", "customers", "customers", "customers", "employees", "employees", "orders", "products")
+	name := pick(g.r, "customers", "customers", "customers", "customers", "employees", "employees", "orders", "events", "products")
+	past := name == "events" && g.chance(40)
 	cols := []field{}
 	for _, c := range g.shown[name] {
+		if past {
+			c.name = c.past()
+		}
 		cols = append(cols, field{c.name, c.kind})
 	}
 	spelt := pick(g.r, catalogName+"."+namespace+"."+name, namespace+"."+name, strings.ToUpper(catalogName+"."+namespace)+`."`+name+`"`)
-	if g.chance(2) {
+	switch {
+	case past:
+		spelt += pick(g.r, " FOR VERSION AS OF 'past'", " AT (VERSION => 'past')")
+	case g.chance(2):
 		spelt += " FOR TIMESTAMP AS OF '2099-01-01 00:00:00'"
 	}
 	return clause(spelt + " AS " + alias), relation{alias, cols}

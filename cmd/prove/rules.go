@@ -32,14 +32,14 @@ func newRules(n uint64) (*rules, error) {
 	var words strings.Builder
 	for _, t := range twins() {
 		var b strings.Builder
-		fmt.Fprintf(&b, "package tables.%s.%s.%s\n\nimport data.lib.gw\n\n", catalogName, namespace, t.name)
+		fmt.Fprintf(&b, "package tables.%s.%s.%s\n\nimport data.lib.gw\n\n", catalogName, t.home(), t.name)
 		if t.denied {
 			b.WriteString("read if gw.user == \"admin\"\n")
 		} else {
 			b.WriteString("read if gw.user == \"eve\"\n")
 			out.table(&b, &words, r, t)
 		}
-		files[fmt.Sprintf("tables/%s/%s/%s.rego", catalogName, namespace, t.name)] = []byte(b.String())
+		files[fmt.Sprintf("tables/%s/%s/%s.rego", catalogName, t.home(), t.name)] = []byte(b.String())
 	}
 	out.words = words.String()
 	return out, nil
@@ -54,6 +54,9 @@ func (o *rules) table(b, words *strings.Builder, r *rand.Rand, t twinTable) {
 	fmt.Fprintf(b, "row_filters contains {\"id\": \"f\", \"expression\": %q}\n", filter)
 	fmt.Fprintf(words, "%s: filter %s", t.name, filter)
 	for _, c := range t.columns {
+		if c.dropped {
+			continue // no policy can know it
+		}
 		if c.secret || c.optional && r.IntN(4) == 0 {
 			fmt.Fprintf(b, "hidden contains %q\n", c.name)
 			fmt.Fprintf(words, "; %s hidden", c.name)

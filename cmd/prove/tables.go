@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"github.com/apache/iceberg-go"
@@ -18,6 +19,11 @@ type twinTable struct {
 	files       map[side]int
 	partitioned bool // by region
 	deletes     bool // some further rows are deleted by position
+	// version is that of the format, 0: 2. past: the tag "past" names the table as it was before its columns were renamed and dropped.
+	version int
+	past    bool
+	// namespace is "" for the one of all the others.
+	namespace string
 	// open tables have no policy and are the same on all sides; denied ones may not be read, and B and C lack them.
 	open, denied bool
 }
@@ -75,7 +81,7 @@ var filters = []string{
 	`vip IS TRUE`,
 }
 
-// forms are columns of text: what is visible is of one form per column are of one form per column, so that a cast of a column succeeds on all that the user may see.
+// forms are columns of text: what is visible is of one form per column, so that a cast of a column succeeds on all that the user may see.
 func forms() []column {
 	form := func(name string, list ...string) column {
 		return column{name: name, kind: "varchar", typ: str, visible: text(list...), hidden: hiddenText}
@@ -90,6 +96,9 @@ func forms() []column {
 		form("t_uuid", "00000000-0000-0000-0000-000000000001", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
 		form("t_bool", "true", "false"),
 		form("t_bits", "101", "0110"),
+		form("t_map", "{a=1}", "{a=2, b=3}", "{}"),
+		form("t_part", "year", "month", "day"),
+		form("t_pattern", "a", "b.*", "(c)"),
 	}
 }
 
@@ -187,6 +196,8 @@ func customers() twinTable {
 			visible: maybe(9, func(r *rand.Rand, _ int) any { return int64(1577836800000000 + r.Int64N(1e13)) }),
 		},
 		salary(),
+		// This column is on one side only: that it exists is hidden, too.
+		column{name: "diagnosis", kind: "varchar", typ: str, secret: true, only: sideA, visible: func(*rand.Rand, int) any { return canaryText }, hidden: hiddenText},
 	)
 	return twinTable{
 		name: "customers", columns: columns, rows: 50, deletes: true,
@@ -202,6 +213,9 @@ func orders() twinTable {
 		columns: append(append([]column{id(), reference("customer_id", 90)}, deciding()...),
 			column{name: "sku", kind: "varchar", typ: str, visible: text("1", "22", "333", "4"), hidden: hiddenText},
 			column{name: "note", kind: "varchar", typ: str, visible: text("[1]", "[2, 3]", "[]"), hidden: hiddenText},
+			column{name: "code", kind: "int", typ: short, visible: func(r *rand.Rand, _ int) any { return int32(65 + r.IntN(20)) }, hidden: few(hiddenInt, int32(1114112), canaryShort)},
+			column{name: "t_list", kind: "varchar", typ: str, visible: text("[1, 2]", "[]"), hidden: few(hiddenText, "[1, x]", canaryText)},
+			column{name: "big", kind: "bigint", typ: long, visible: func(r *rand.Rand, _ int) any { return int64(r.IntN(2000)) }, hidden: few(hiddenLong, canaryLong, int64(math.MaxInt64), int64(math.MinInt64))},
 			column{name: "qty", kind: "int", typ: short, visible: func(r *rand.Rand, _ int) any { return int32(1 + r.IntN(20)) }, hidden: hiddenInt},
 			column{name: "placed", kind: "date", typ: date, visible: func(r *rand.Rand, _ int) any { return int32(18000 + r.IntN(400)) }, hidden: hiddenDate},
 			column{
@@ -289,7 +303,14 @@ func payroll() twinTable {
 	return twinTable{name: "payroll", denied: true, rows: 3, files: map[side]int{sideA: 1, sideB: 1, sideC: 1}, columns: []column{id(), salary()}}
 }
 
+// vault is a table in a namespace that only one side has.
+func vault() twinTable {
+	t := payroll()
+	t.name, t.namespace = "keys", "vault"
+	return t
+}
+
 // twins are all tables.
 func twins() []twinTable {
-	return []twinTable{customers(), orders(), employees(), products(), payroll()}
+	return []twinTable{customers(), orders(), employees(), events(), products(), payroll(), vault()}
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -48,6 +49,12 @@ func writeWarehouse(ctx context.Context, dir string, s side, seed uint64) error 
 			if t.denied && s != sideA {
 				continue
 			}
+			if t.namespace != "" {
+				if err := w.cat.CreateNamespace(ctx, table.Identifier{t.namespace}, nil); err != nil {
+					return err
+				}
+			}
+			t.columns = slices.DeleteFunc(t.columns, func(c column) bool { return c.only != 0 && c.only != s })
 			if err := w.table(ctx, t, w.split(t, w.rows(t, uint64(i)))); err != nil {
 				return fmt.Errorf("table %s of %c: %w", t.name, s, err)
 			}
@@ -146,7 +153,7 @@ func (w *warehouse) hiddenRow(t twinTable, r *rand.Rand, i int) []any {
 func (t twinTable) schema() *iceberg.Schema {
 	var fields []iceberg.NestedField
 	for i, c := range t.columns {
-		fields = append(fields, iceberg.NestedField{ID: i + 1, Name: c.name, Type: c.typ, Required: c.required})
+		fields = append(fields, iceberg.NestedField{ID: i + 1, Name: c.past(), Type: c.typ, Required: c.required})
 	}
 	return iceberg.NewSchema(0, fields...)
 }
@@ -166,28 +173,35 @@ func (t twinTable) spec() *iceberg.PartitionSpec {
 
 // table makes t of one data file for each of files.
 func (w *warehouse) table(ctx context.Context, t twinTable, files [][]row) error {
-	location := "file://" + filepath.Join(w.dir, namespace, t.name)
+	dir := filepath.Join(w.dir, t.home(), t.name)
 	for _, sub := range []string{"data", "metadata"} {
-		if err := os.MkdirAll(filepath.Join(w.dir, namespace, t.name, sub), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 			return err
 		}
 	}
-	tbl, err := w.cat.CreateTable(ctx, table.Identifier{namespace, t.name}, t.schema(), icecat.WithLocation(location),
-		icecat.WithPartitionSpec(t.spec()), icecat.WithProperties(iceberg.Properties{"format-version": "2"}))
+	tbl, err := w.cat.CreateTable(ctx, table.Identifier{t.home(), t.name}, t.schema(), icecat.WithLocation("file://"+dir),
+		icecat.WithPartitionSpec(t.spec()), icecat.WithProperties(iceberg.Properties{"format-version": fmt.Sprint(max(2, t.version))}))
 	if err != nil {
 		return err
 	}
 	fs := iceio.LocalFS{}
 	var added []iceberg.DataFile
+	first := int64(0)
 	var deleted []position
 	for i, rows := range files {
-		path := filepath.Join(w.dir, namespace, t.name, "data", fmt.Sprintf("%05d.parquet", i))
+		path := filepath.Join(dir, "data", fmt.Sprintf("%05d.parquet", i))
 		if err := writeParquet(path, tbl.Schema(), rows); err != nil {
 			return err
 		}
 		df, err := table.FileToDataFile(ctx, fs, "file://"+path, tbl.Schema(), tbl.Spec(), 0, nil)
 		if err != nil {
 			return err
+		}
+		if t.version >= 3 {
+			if df, err = numbered(df, first); err != nil {
+				return err
+			}
+			first += df.Count()
 		}
 		added = append(added, df)
 		for at, r := range rows {
@@ -200,8 +214,14 @@ func (w *warehouse) table(ctx context.Context, t twinTable, files [][]row) error
 	if err := tx.AddDataFiles(ctx, added, nil); err != nil {
 		return err
 	}
-	if tbl, err = tx.Commit(ctx); err != nil || len(deleted) == 0 {
+	if tbl, err = tx.Commit(ctx); err != nil {
 		return err
+	}
+	if t.past {
+		return w.change(ctx, t, tbl)
+	}
+	if len(deleted) == 0 {
+		return nil
 	}
 	return w.delete(ctx, t, tbl, deleted)
 }
@@ -334,6 +354,13 @@ func appendValue(b array.Builder, v any) error {
 		b.Append(true)
 		for _, x := range v.([]any) {
 			if err := appendValue(b.ValueBuilder(), x); err != nil {
+				return err
+			}
+		}
+	case *array.MapBuilder:
+		b.Append(true)
+		for _, e := range v.([]entry) {
+			if err := errors.Join(appendValue(b.KeyBuilder(), e.key), appendValue(b.ItemBuilder(), e.value)); err != nil {
 				return err
 			}
 		}

@@ -50,8 +50,8 @@ type worldConfig struct {
 	timeout  time.Duration // of a statement
 }
 
-func newWorld(ctx context.Context, c worldConfig) (w *world, err error) {
-	w = &world{dir: c.dir}
+func newWorld(ctx context.Context, c worldConfig) (_ *world, err error) {
+	w := &world{dir: c.dir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.close())

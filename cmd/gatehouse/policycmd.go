@@ -2,97 +2,193 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"io"
+	"strconv"
 
 	"gatehouse/policies"
 	"gatehouse/policy/opa"
 )
 
 const policyHelp = `Usage:
-  gatehouse policy check DIR    compile a policy folder as the server would; faults are printed with file and line
-  gatehouse policy test DIR     run its tests (rules named test_…) with OPA's own runner, with coverage
-  gatehouse policy new DIR      write a commented policy that denies everything, to start from
+  gatehouse policy new DIR               write a commented policy that denies everything, to start from
+  gatehouse policy check DIR             compile as the server would; faults with file and line
+  gatehouse policy test DIR              run the rules named test_… with OPA's own runner, with coverage
+  gatehouse policy eval [DIR] --user U --table CATALOG.SCHEMA.TABLE
+                                         what the policy decides about one table, and the rules that held
+  gatehouse policy explain [DIR] --user U 'SELECT …'
+                                         decision, rules, filters and masks, governed SQL, plan; nothing is run
 
-Exit codes: 0 all is well, 1 a fault or a failed test, 2 wrong usage.
+With --config FILE, DIR is by default the configuration's policy.dir. --config and --warehouse say where tables are: the catalogs of a
+configuration, or a folder or REST catalog as "gatehouse serve" takes it. --user takes roles, groups and claims from the
+configuration's users file unless --role, --group or --claim say otherwise.
+
+Exit codes: 0 all is well, 1 a fault or a failed test, 2 wrong usage. Being denied is an answer, not a fault.
 
 Examples:
   gatehouse policy new policy && gatehouse policy test policy
   gatehouse policy check --rego auto trino-policies
+  gatehouse policy eval policy --user ann --role analyst --table lake.sales.orders
+  gatehouse policy explain policy --warehouse ./warehouse --user ann --role analyst 'SELECT count(*) FROM lake.sales.orders'
 
 Options:
 `
 
+// policyOptions are the options of all verbs of "gatehouse policy".
+type policyOptions struct {
+	bench    benchOptions
+	args     []string // what is not an option
+	coverage float64
+	json     bool
+	who      callerOptions
+	table    string
+	column   string
+}
+
+// policyVerb is one word after "gatehouse policy".
+type policyVerb struct {
+	min, max int // arguments
+	run      func(ctx context.Context, o policyOptions, env environment) error
+}
+
+var policyVerbs = map[string]policyVerb{
+	"new":     {1, 1, newPolicy},
+	"check":   {1, 1, checkPolicy},
+	"test":    {1, 1, testPolicy},
+	"eval":    {0, 1, evalPolicy},
+	"explain": {1, 2, explainPolicy},
+}
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
 // runPolicy is "gatehouse policy".
 func runPolicy(ctx context.Context, args []string, env environment) int {
-	fs := flag.NewFlagSet("policy", flag.ContinueOnError)
-	fs.SetOutput(env.stderr)
-	rego := fs.String("rego", "v1", "Rego `version`: v1, v0, or auto")
-	lenient := fs.Bool("lenient", false, "do not check against the input schema, for policies written for other systems")
-	cover := fs.Float64("coverage", 0, "fail below this `percentage` of covered lines")
-	fs.Usage = func() {
-		fmt.Fprint(env.stderr, policyHelp)
-		fs.PrintDefaults()
-	}
+	var o policyOptions
+	fs := o.flags(env)
 	if len(args) == 0 {
 		fs.Usage()
 		return exitUsage
 	}
-	verb := args[0]
-	if verb == "-h" || verb == "--help" || verb == "help" {
+	name := args[0]
+	if name == "-h" || name == "--help" || name == "help" {
 		fs.Usage()
 		return exitOK
 	}
-	if err := fs.Parse(args[1:]); err != nil {
+	rest, err := interleaved(fs, args[1:])
+	if err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return exitOK
 		}
 		return exitUsage
 	}
-	if fs.NArg() != 1 {
+	verb, ok := policyVerbs[name]
+	if !ok || len(rest) < verb.min || len(rest) > verb.max {
 		fs.Usage()
 		return exitUsage
 	}
-	cfg := opa.Config{Folder: fs.Arg(0), Rego: *rego, Lenient: *lenient, Version: version}
-	var err error
-	switch verb {
-	case "check":
-		if err = opa.Check(cfg); err == nil {
-			fmt.Fprintln(env.stdout, "The policy compiles.")
-		}
-	case "test":
-		err = testPolicy(ctx, cfg, *cover, env)
-	case "new":
-		if err = policies.Write(fs.Arg(0), policies.Skeleton); err == nil {
-			fmt.Fprintf(env.stdout, "Wrote %s. It denies everything until you allow something: start with %s/tables/example.rego, then run\n  gatehouse policy test %s\n", fs.Arg(0), fs.Arg(0), fs.Arg(0))
-		}
-	default:
-		fs.Usage()
-		return exitUsage
-	}
-	if err != nil {
+	o.args = rest
+	err = verb.run(ctx, o, env)
+	var usage *usageError
+	var config *ConfigError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage), errors.As(err, &config):
 		fmt.Fprintln(env.stderr, "gatehouse policy:", err)
-		return exitFailure
+		return exitUsage
 	}
-	return exitOK
+	fmt.Fprintln(env.stderr, "gatehouse policy:", err)
+	return exitFailure
 }
 
-func testPolicy(ctx context.Context, cfg opa.Config, cover float64, env environment) error {
-	if _, err := os.Stat(cfg.Folder); err != nil {
-		return fmt.Errorf("there is no folder %s", cfg.Folder)
+func (o *policyOptions) flags(env environment) *flag.FlagSet {
+	fs := flag.NewFlagSet("policy", flag.ContinueOnError)
+	fs.SetOutput(env.stderr)
+	fs.StringVar(&o.bench.rego, "rego", "", "Rego `version`: v1, v0, or auto (default v1, or what the configuration says)")
+	fs.BoolVar(&o.bench.lenient, "lenient", false, "do not check against the input schema, for policies written for other systems")
+	fs.StringVar(&o.bench.config, "config", "", "configuration `file` of a gateway")
+	fs.StringVar(&o.bench.warehouse, "warehouse", "", "`folder` or URL of tables, instead of --config")
+	fs.Float64Var(&o.coverage, "coverage", 0, "test: fail below this `percentage` of covered lines")
+	fs.BoolVar(&o.json, "json", false, "print JSON")
+	fs.StringVar(&o.who.user, "user", "", "`name` of the caller")
+	fs.Var(&o.who.roles, "role", "`role` of the caller, more than once for several")
+	fs.Var(&o.who.groups, "group", "`group` of the caller, more than once for several")
+	fs.Var(&o.who.claims, "claim", "claim of the caller as `name=value`, where the value is JSON or else text; more than once for several")
+	fs.StringVar(&o.table, "table", "", "`name` of a table with catalog and schema")
+	fs.StringVar(&o.column, "column", "", "eval: this `column` only")
+	fs.Usage = func() {
+		fmt.Fprint(env.stderr, policyHelp)
+		fs.PrintDefaults()
 	}
-	report, err := opa.Test(ctx, cfg)
-	if err != nil {
+	return fs
+}
+
+// interleaved parses options wherever they stand among the arguments, which it returns.
+func interleaved(fs *flag.FlagSet, args []string) ([]string, error) {
+	var rest []string
+	for {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		if fs.NArg() == 0 {
+			return rest, nil
+		}
+		taken := args[:len(args)-fs.NArg()]
+		if len(taken) > 0 && taken[len(taken)-1] == "--" {
+			return append(rest, fs.Args()...), nil
+		}
+		rest = append(rest, fs.Arg(0))
+		args = fs.Args()[1:]
+	}
+}
+
+func newPolicy(_ context.Context, o policyOptions, env environment) error {
+	dir := o.args[0]
+	if err := policies.Write(dir, policies.Skeleton); err != nil {
 		return err
 	}
-	report.Print(env.stdout)
-	if !report.Ok() {
-		return errors.New("the policy's tests did not pass")
+	if o.json {
+		return printJSON(env.stdout, map[string]any{"folder": dir})
 	}
-	if report.Coverage < cover {
-		return fmt.Errorf("coverage %.1f %% is below %.1f %%", report.Coverage, cover)
-	}
+	fmt.Fprintf(env.stdout, "Wrote %s. It denies everything until you allow something: start with %s/tables/example.rego, then run\n  gatehouse policy test %s\n", dir, dir, dir)
 	return nil
+}
+
+// opaConfig is how the policy in o is compiled without a gateway's configuration.
+func (o policyOptions) opaConfig(dir string) opa.Config {
+	rego := o.bench.rego
+	if rego == "" {
+		rego = "v1"
+	}
+	return opa.Config{Folder: dir, Rego: rego, Lenient: o.bench.lenient, Version: version}
+}
+
+func checkPolicy(_ context.Context, o policyOptions, env environment) error {
+	if err := opa.Check(o.opaConfig(o.args[0])); err != nil {
+		return err
+	}
+	fmt.Fprintln(env.stdout, "The policy compiles.")
+	return nil
+}
+
+// printJSON writes v as one indented document.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// plural writes a number with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
 }

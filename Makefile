@@ -75,6 +75,10 @@ SEED ?= 1
 prove: ## N random statements on twin databases from SEED: nothing hidden may show
 	$(GO) run ./cmd/prove -n $(N) -seed $(SEED)
 
+.PHONY: timing
+timing: ## Compare the times of questions that differ in what is hidden alone, 3000 pairs each
+	$(GO) run ./cmd/prove -timing 3000
+
 .PHONY: weaken
 weaken: ## Take each barrier away, one by one: "make prove" has to find it
 	GATEHOUSE_WEAKEN=all $(GO) test -count=1 -v -timeout 60m -run TestWeaknesses ./cmd/prove

@@ -59,6 +59,13 @@ func parseCase(t testing.TB, input string) policyText {
 			} else {
 				d.Masks[column] = e
 			}
+		case "steady":
+			d := p.decisions[words[1]]
+			if d == nil {
+				d = &Decision{ID: "d-" + words[1]}
+				p.decisions[words[1]] = d
+			}
+			d.Steady = true
 		case "hide":
 			p.hidden[words[1]] = true
 		default:

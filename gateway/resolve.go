@@ -234,13 +234,13 @@ func (r *run) shape(t *table, mentions func(string) bool) error {
 }
 
 // shapePast cuts an older version of a table to what the caller may see. Policies know columns by the names that they have
-// now, so each old column is asked for under the name that its field id has today. A column that was dropped since is unknown
-// to any policy: only who sees all of the table as it is now, unfiltered and unmasked, sees it in the past.
+// now, so each old column is asked for under the name that its field id has today. A column that was dropped since, or of which a
+// part was, is unknown to any policy: only who sees all of the table as it is now, unfiltered and unmasked, sees it in the past.
 func (r *run) shapePast(t *table, now []classify.Column) error {
 	dropped := false
 	t.known = make([]string, len(t.all))
 	for i, c := range t.all {
-		if at := indexOf(now, c.FieldID); at >= 0 {
+		if at := indexOf(now, c.FieldID); at >= 0 && !t.current.Columns[at].Lost(t.loaded.Columns[i]) {
 			t.known[i] = now[at].Name
 		} else {
 			dropped = true

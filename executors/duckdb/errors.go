@@ -94,6 +94,9 @@ func engineError(class bindings.ErrorType, message string) error {
 	if kind == executors.KindConversion && strings.Contains(message, "Unimplemented type for cast") {
 		kind = executors.KindBind // found late, but it is about the types
 	}
+	if kind == executors.KindInternal || kind == executors.KindUnsupported {
+		kind = lateKind(kind, message)
+	}
 	if kind == executors.KindArgument && strings.Contains(message, "More than one row returned by a subquery") {
 		kind = executors.KindCardinality
 	}
@@ -105,6 +108,18 @@ func engineError(class bindings.ErrorType, message string) error {
 		e.Hint = bindHint(message)
 	}
 	return e
+}
+
+// lateKind is the kind of an error whose class says something else than what is wrong; kind for all others.
+func lateKind(kind executors.Kind, message string) executors.Kind {
+	switch {
+	case strings.Contains(message, "Unknown TimeZone"), strings.Contains(message, "Invalid escape string"), strings.Contains(message, "must not end with escape"):
+		return executors.KindArgument
+	case strings.Contains(message, "Maximum grouping set count"):
+		return executors.KindBind
+	default:
+		return kind
+	}
 }
 
 // typeName is a type without names of its own: an engine's words about STRUCT types would carry field names.

@@ -212,13 +212,13 @@ func rawColumns(r *plan.Relation) string {
 
 // distinctNames refuses names that the engine cannot tell apart: it would answer with the first column for both.
 func distinctNames(r *plan.Relation) error {
-	clash := func(kind string, names []string) error {
+	clash := func(kind, hint string, names []string) error {
 		seen := map[string]bool{}
 		for _, n := range names {
 			if folded := strings.ToLower(n); seen[folded] {
 				return &executors.Error{
 					Kind:  executors.KindUnsupported,
-					Hint:  "the table has columns whose names differ only in case",
+					Hint:  hint,
 					Cause: fmt.Errorf("%s %q", kind, n),
 				}
 			} else {
@@ -238,8 +238,8 @@ func distinctNames(r *plan.Relation) error {
 			raw = append(raw, f.Name)
 		}
 	}
-	if err := clash("column", shown); err != nil {
+	if err := clash("column", "the table has columns whose names differ only in case", shown); err != nil {
 		return err
 	}
-	return clash("raw column", raw)
+	return clash("raw column", "", raw) // one of the two may be hidden
 }

@@ -12,6 +12,7 @@ import (
 	"gatehouse/catalog"
 	"gatehouse/classify"
 	"gatehouse/gateway"
+	"gatehouse/policy"
 )
 
 const endless = `SELECT count(*) FROM range(100000000000) a`
@@ -240,6 +241,47 @@ func TestClosedIsAbsent(t *testing.T) {
 	}
 	if got, err := rows(t, g, session(t, g, "dora"), "SELECT count(*) FROM V1_Plain"); err != nil || got != "6\n" {
 		t.Errorf("control: %q, %v", got, err)
+	}
+}
+
+// A catalog that does not know the caller has nothing to list, and hides no other one's tables. Who names it is told.
+func TestRefusingCatalogHidesNoOther(t *testing.T) {
+	g, _ := newGatewayBeside(t, gateway.Limits{}, map[string]catalog.Catalog{"dark": refusing{}})
+	s := session(t, g, "admin")
+	all, err := g.Tables(t.Context(), s, gateway.TableFilter{})
+	if err != nil || len(all) < 40 {
+		t.Errorf("%d tables, %v", len(all), err)
+	}
+	schemas, err := g.Schemas(t.Context(), s, nil, nil)
+	if err != nil || len(schemas) == 0 {
+		t.Errorf("%d schemas, %v", len(schemas), err)
+	}
+	dark := "dark"
+	if _, err := g.Schemas(t.Context(), s, &dark, nil); !errors.Is(err, gateway.ErrRefused) {
+		t.Errorf("named: %v", err)
+	}
+	if _, err := g.Tables(t.Context(), s, gateway.TableFilter{Catalog: &dark}); !errors.Is(err, gateway.ErrRefused) {
+		t.Errorf("named: %v", err)
+	}
+}
+
+// A table that the policy gives two masks for one column has no columns to show, and hides those of no other table.
+func TestFaultyPolicyHidesNoOther(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{})
+	all, err := g.Tables(t.Context(), session(t, g, "erin"), gateway.TableFilter{Columns: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := map[string]int{}
+	for _, table := range all {
+		columns[table.Name] = len(table.Columns)
+	}
+	if n, listed := columns["temporal"]; !listed || n != 0 || columns["v1_plain"] == 0 {
+		t.Errorf("columns: %v", columns)
+	}
+	var fault *policy.PolicyError
+	if _, err := rows(t, g, session(t, g, "erin"), "SELECT * FROM temporal"); !errors.As(err, &fault) {
+		t.Errorf("a query: %v, want a policy fault", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sort"
 	"strings"
 
@@ -123,6 +124,9 @@ func (r *run) schemas(cat, pattern *string) ([]Schema, error) {
 			continue
 		}
 		entries, err := r.g.cfg.Catalogs[n].List(r.ctx, r.session.identity, "")
+		if errors.Is(err, catalog.ErrRefused) && cat == nil {
+			continue // it does not know this caller, who sees nothing in it; who names it is told
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -177,8 +181,8 @@ func (r *run) tables(f TableFilter) ([]Table, error) {
 	return all, nil
 }
 
-// columnsOf returns the visible columns of a visible table. A table that cannot be read is listed without columns:
-// one broken table must not hide the others.
+// columnsOf returns the visible columns of a visible table. A table that cannot be read, or whose masks the policy gives no one
+// answer for, is listed without columns: one broken table must not hide the others.
 func (r *run) columnsOf(t Table) ([]Column, error) {
 	if t.Type == "VIEW" {
 		return nil, nil
@@ -201,6 +205,11 @@ func (r *run) columnsOf(t Table) ([]Column, error) {
 		names[i] = c.Name
 	}
 	d, err := r.judge.Table(r.ctx, policy.Table{Name: name, UUID: loaded.UUID, Columns: all}, names)
+	if fault, ok := errors.AsType[*policy.PolicyError](err); ok {
+		r.g.cfg.Log.Error("policy fault, a table is listed without columns", slog.String("query", r.id), slog.String("table", name.String()),
+			slog.String("decision", fault.Decision), slog.String("rule", fault.Rule), slog.String("cause", scrub(fault.Cause)))
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

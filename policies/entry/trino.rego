@@ -19,6 +19,7 @@ package trino
 
 import data.lib.grants
 import data.lib.gw
+import data.lib.rules
 
 default allow := false
 
@@ -27,6 +28,12 @@ default allow := false
 allow if {
 	input.action.gateway # only questions about rights have it
 	grants.allow
+}
+
+# Who lets row filters, masks and tags be made has to apply them: see rowFilters and candidates below.
+allow if {
+	input.action.gateway
+	rules.allow
 }
 
 # Everybody who is known may try to run a statement; what it may read is asked for table by table.
@@ -79,10 +86,9 @@ allow if {
 	not uses_hidden_column
 }
 
-table := input.action.resource.table
-
 # Full references, no helper that takes the package as an argument: an argument that is undefined would make the
-# whole call undefined, and what is undefined must never be what opens a table.
+# whole call undefined, and what is undefined must never be what opens a table. And no rule for input.action.resource.table
+# as a whole: what no rule looks at (how a statement uses the columns, say) does not keep the gateway from remembering answers.
 readable if {
 	opened
 	not "*" in grants.denied
@@ -91,32 +97,35 @@ readable if {
 readable if grants.reads
 
 # Does the table's own package open it?
-opened if data.tables[table.catalogName][table.schemaName][table.tableName].read == true
+opened if data.tables[grants.cat][grants.sch][grants.tab].read == true
 
 uses_hidden_column if {
-	some column in table.columns
-	some name in data.tables[table.catalogName][table.schemaName][table.tableName].hidden
+	some column in input.action.resource.table.columns
+	some name in data.tables[grants.cat][grants.sch][grants.tab].hidden
 	lower(name) == lower(column)
 }
 
 uses_hidden_column if {
-	some column in table.columns
+	some column in input.action.resource.table.columns
 	column in grants.denied
 }
 
 # Who has only grants has the columns that these name.
 uses_hidden_column if {
 	not opened
-	some column in table.columns
+	some column in input.action.resource.table.columns
 	not grants.opens(column)
 }
 
 # Row filters: all of them apply. Those of the table, and those that hold for every table.
 rowFilters contains filter if {
-	some filter in data.tables[table.catalogName][table.schemaName][table.tableName].row_filters
+	some filter in data.tables[grants.cat][grants.sch][grants.tab].row_filters
 }
 
 rowFilters contains filter if some filter in data.global.row_filters
+
+# Those that were made with CREATE ROW FILTER.
+rowFilters contains filter if some filter in rules.row_filters
 
 # Should anybody ever ask for the filters of a table that is not readable, there are no rows.
 rowFilters contains {"id": "not_readable", "expression": "false"} if not readable
@@ -130,28 +139,29 @@ columnMask := mask if {
 
 columnMask := candidates if count(candidates) > 1
 
-column := input.action.resource.column
-
 candidates contains mask if {
-	some name, mask in data.tables[column.catalogName][column.schemaName][column.tableName].masks
-	lower(name) == lower(column.columnName)
+	some name, mask in data.tables[grants.cat][grants.sch][grants.tab].masks
+	lower(name) == lower(input.action.resource.column.columnName)
 }
 
 candidates contains data.global.mask
+
+# Those that were made with CREATE MASK, on the column or on a tag that it bears.
+candidates contains mask if some mask in rules.masks
 
 # The values of a table that is not readable, or of a hidden column, are nobody's business.
 candidates contains nothing if not column_readable
 
 candidates contains nothing if {
-	some name in data.tables[column.catalogName][column.schemaName][column.tableName].hidden
-	lower(name) == lower(column.columnName)
+	some name in data.tables[grants.cat][grants.sch][grants.tab].hidden
+	lower(name) == lower(input.action.resource.column.columnName)
 }
 
 nothing := {"id": "not_readable", "expression": "NULL", "priority": 1000000}
 
 column_readable if {
-	data.tables[column.catalogName][column.schemaName][column.tableName].read == true
-	not grants.closed(column.columnName)
+	data.tables[grants.cat][grants.sch][grants.tab].read == true
+	not grants.closed(input.action.resource.column.columnName)
 }
 
-column_readable if grants.opens(column.columnName)
+column_readable if grants.opens(input.action.resource.column.columnName)

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/bundle"
@@ -25,13 +26,15 @@ import (
 // reserved is the root of data that belongs to the gateway; no policy may define anything below it.
 const reserved = "gateway"
 
-// engine is one compiled policy revision. It is immutable.
+// engine is one compiled policy revision. It is immutable, but for what it remembers.
 type engine struct {
 	revision string
 	queries  map[string]*rego.PreparedEvalQuery // by entry point; no entry: the policy has no such rule
 	places   places
 	entry    EntryPoints
 	store    *layered
+	reads    *reads // what it looks at of an input
+	memo     atomic.Pointer[memo]
 }
 
 // compileFiles makes an engine of plain files; the revision is a digest over all of their names and contents.
@@ -96,7 +99,10 @@ func compile(b *bundle.Bundle, revision string, cfg Config, strict bool) (*engin
 		return nil, err
 	}
 	store := &layered{inmem.NewFromObjectWithOpts(b.Data, inmem.OptRoundTripOnWrite(false))}
-	e := &engine{revision: revision, queries: map[string]*rego.PreparedEvalQuery{}, entry: cfg.Entry, store: store}
+	e := &engine{revision: revision, queries: map[string]*rego.PreparedEvalQuery{}, entry: cfg.Entry, store: store, reads: everything}
+	if cfg.Trace == nil { // a tool shows all that there is
+		e.reads = inputReads(compiler.Modules)
+	}
 	for _, path := range append(e.entry.all(), candidatesEntry) {
 		if path == None || len(compiler.GetRulesExact(dataRef(path))) == 0 {
 			continue

@@ -90,17 +90,21 @@ func grantOperation(r policy.Resource) []field {
 	if g == nil {
 		return nil
 	}
+	priority := field{key: "priority"}
+	if g.Priority {
+		priority.value = ast.Boolean(true)
+	}
 	return []field{{"gateway", object(
 		field{"privilege", opt(g.Privilege)}, field{"option", ast.Boolean(g.Option)}, field{"principal", opt(string(g.Principal))},
-		field{"role", opt(g.Role)}, field{"except", strs(g.Except)},
+		field{"role", opt(g.Role)}, field{"except", strs(g.Except)}, field{"name", opt(g.Name)}, priority,
 	)}}
 }
 
 // levelResource makes the resource of an operation that exists at every level.
-func levelResource(r policy.Resource) ast.Value {
+func levelResource(r policy.Resource, about *reads) ast.Value {
 	switch {
 	case r.Table != "":
-		return tableResource(r, strs(r.Columns))
+		return tableResource(r, strs(r.Columns), about)
 	case r.Schema != "":
 		return object(field{"schema", object(field{"catalogName", str(r.Catalog)}, field{"schemaName", str(r.Schema)})})
 	default:

@@ -82,6 +82,7 @@ func inputContext(c policy.Caller, cfg Config) (ast.Value, error) {
 			field{"roles", strs(sorted(id.Roles))},
 			field{"groups", strs(sorted(id.Groups))},
 			field{"claims", claimValue},
+			field{"principal", str(string(policy.UserPrincipal(id, cfg.HomeIssuer)))},
 			field{"authn", object(field{"method", opt(id.Method)}, field{"issuer", str(id.Issuer)}, field{"subject", str(id.Subject)}, field{"expires", expires})},
 			field{"session", session(c)},
 			field{"time", str(c.Time.UTC().Format(time.RFC3339Nano))},
@@ -129,6 +130,14 @@ func kindName(k classify.Kind) string {
 	}
 }
 
+// shown returns what about says of v; nil for nothing.
+func shown(v ast.Value, about *reads) ast.Value {
+	if about == nil {
+		return nil
+	}
+	return about.cut(v)
+}
+
 // document joins context, operation and resource into one input.
 func document(context ast.Value, op string, resource ast.Value, more ...field) ast.Value {
 	action := append([]field{{"operation", str(op)}, {"resource", resource}}, more...)
@@ -144,13 +153,13 @@ func batchDocument(context ast.Value, op string, resources []ast.Value) ast.Valu
 	return object(field{"context", context}, field{"action", object(field{"operation", str(op)}, field{"filterResources", ast.NewArray(terms...)})})
 }
 
-// resource makes action.resource of r as Trino nests it; nil for none.
-func resource(op policy.Operation, r policy.Resource) ast.Value {
+// resource makes action.resource of r as Trino nests it; nil for none. Of the details it holds what about says.
+func resource(op policy.Operation, r policy.Resource, about *reads) ast.Value {
 	switch op {
 	case policy.ExecuteQuery, policy.Administer, policy.ShowRoles, policy.CreateRole, policy.DropRole, policy.GrantRoles, policy.RevokeRoles:
 		return nil
 	case policy.Revoke, policy.Deny:
-		return levelResource(r)
+		return levelResource(r, about)
 	case policy.GrantCatalog:
 		return object(field{"catalog", object(field{"name", str(r.Catalog)})})
 	case policy.GrantSchema, policy.GrantFuture:
@@ -160,27 +169,30 @@ func resource(op policy.Operation, r policy.Resource) ast.Value {
 	case policy.FilterSchemas:
 		return object(field{"schema", object(field{"catalogName", str(r.Catalog)}, field{"schemaName", str(r.Schema)})})
 	case policy.FilterTables:
-		return tableResource(r, nil)
+		return tableResource(r, nil, about)
 	case policy.SetSession:
 		return object(field{"systemSessionProperty", object(field{"name", str(r.Setting)})})
 	default:
-		return tableResource(r, strs(r.Columns))
+		return tableResource(r, strs(r.Columns), about)
 	}
 }
 
-func tableResource(r policy.Resource, columns ast.Value) ast.Value {
+func tableResource(r policy.Resource, columns ast.Value, about *reads) ast.Value {
 	detail := r.Detail
 	if detail == nil {
 		detail = &policy.Table{Name: classify.Name{Catalog: r.Catalog, Schema: r.Schema, Table: r.Table}}
 	}
 	return object(field{"table", object(
 		field{"catalogName", str(r.Catalog)}, field{"schemaName", str(r.Schema)}, field{"tableName", str(r.Table)},
-		field{"columns", columns}, field{"gateway", tableDetail(*detail)},
+		field{"columns", columns}, field{"gateway", tableDetail(*detail, about.at("table", "gateway"))},
 	)})
 }
 
-// tableDetail makes resource.table.gateway: more about a table than Trino says.
-func tableDetail(t policy.Table) ast.Value {
+// tableDetail makes resource.table.gateway: more about a table than Trino says, as far as about is of it.
+func tableDetail(t policy.Table, about *reads) ast.Value {
+	if about == nil {
+		return nil
+	}
 	columns := make([][2]*ast.Term, 0, len(t.Columns))
 	for _, c := range t.Columns {
 		columns = append(columns, [2]*ast.Term{ast.StringTerm(c.Name), ast.NewTerm(object(
@@ -190,10 +202,10 @@ func tableDetail(t policy.Table) ast.Value {
 	if len(columns) > 0 {
 		columnsValue, used = ast.NewObject(columns...), uses(t)
 	}
-	return object(
+	return about.cut(object(
 		field{"name", str(t.Name.String())}, field{"kind", str("table")}, field{"uuid", opt(t.UUID)},
 		field{"version", opt(t.Version)}, field{"tags", strs(nil)}, field{"columns", columnsValue}, field{"used", used},
-	)
+	))
 }
 
 // uses lists the used columns by role.

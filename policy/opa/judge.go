@@ -12,6 +12,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
+	nd "github.com/open-policy-agent/opa/v1/topdown/builtins"
 
 	"gatehouse/classify"
 	"gatehouse/policy"
@@ -23,9 +24,10 @@ type judge struct {
 	e       *engine
 	caller  policy.Caller
 	rights  policy.Rights // nil: there is no store of rights
-	context ast.Value
-	quotes  []string   // of context, see injected
-	mu      sync.Mutex // ast values cache inside themselves
+	context ast.Value     // what the policy looks at of it
+	quotes  []string      // of all the context, see injected
+	answers *answers      // nil: every question is put
+	mu      sync.Mutex    // ast values cache inside themselves
 }
 
 var _ policy.Judge = (*judge)(nil)
@@ -38,11 +40,14 @@ func newJudge(d *Decider, e *engine, c policy.Caller) (*judge, error) {
 	if err != nil {
 		return nil, &policy.PolicyError{Cause: fmt.Errorf("claims: %w", err)}
 	}
-	j := &judge{d: d, e: e, caller: c, context: ctx, quotes: quotes(ctx)}
+	j := &judge{d: d, e: e, caller: c, context: shown(ctx, e.reads.at("context")), quotes: quotes(ctx)}
 	if d.cfg.Rights != nil {
 		if j.rights, err = d.cfg.Rights.Current(); err != nil {
 			return nil, fmt.Errorf("%w: %w", policy.ErrNoPolicy, err)
 		}
+	}
+	if d.cfg.Trace == nil {
+		j.answers = e.memoOf(j.rights).of(c.Identity)
 	}
 	return j, nil
 }
@@ -58,12 +63,35 @@ func (j *judge) Revision() string {
 // errUndefined says that a rule has no value for an input.
 var errUndefined = errors.New("undefined")
 
-// eval returns the one value of an entry rule, errUndefined if it has none. A panic of the engine is an error.
-func (j *judge) eval(ctx context.Context, path string, input ast.Value) (value any, err error) {
+// eval returns the one value of an entry rule, errUndefined if it has none. The value is not the caller's to change.
+func (j *judge) eval(ctx context.Context, path string, input ast.Value) (any, error) {
 	q := j.e.queries[path]
 	if q == nil {
 		return nil, fmt.Errorf("no rule data.%s", dotted(path))
 	}
+	if j.answers == nil {
+		return j.put(ctx, q, path, input, nil)
+	}
+	asked, keep, err := questionOf(path, input)
+	if err != nil {
+		return nil, err
+	}
+	if !keep {
+		return j.put(ctx, q, path, input, nil)
+	}
+	if a, ok := j.answers.get(asked); ok {
+		return a.value, a.err
+	}
+	outside := nd.NDBCache{} // what the rule reads besides its input and data: the time
+	value, err := j.put(ctx, q, path, input, outside)
+	if len(outside) == 0 {
+		j.answers.put(asked, value, err)
+	}
+	return value, err
+}
+
+// put puts a question to an entry rule and collects what is asked of the world outside. A panic of the engine is an error.
+func (j *judge) put(ctx context.Context, q *rego.PreparedEvalQuery, path string, input ast.Value, outside nd.NDBCache) (value any, err error) {
 	ctx, cancel := context.WithTimeout(ctx, j.d.cfg.Timeout)
 	defer cancel()
 	defer func() {
@@ -77,6 +105,9 @@ func (j *judge) eval(ctx context.Context, path string, input ast.Value) (value a
 	}
 	defer j.e.store.Abort(ctx, txn)
 	options := []rego.EvalOption{rego.EvalParsedInput(input), rego.EvalTime(j.caller.Time), rego.EvalTransaction(txn)}
+	if outside != nil {
+		options = append(options, rego.EvalNDBuiltinCache(outside))
+	}
 	if j.d.cfg.Trace != nil {
 		t := &tracer{}
 		options = append(options, rego.EvalQueryTracer(t))
@@ -115,12 +146,13 @@ func (j *judge) allowAll(ctx context.Context, op policy.Operation, rs []policy.R
 	if err != nil {
 		return nil, err
 	}
+	about := j.e.reads.at("action", "resource")
 	out := make([]bool, len(rs))
 	for i, r := range rs {
 		if worth != nil && !worth[i] {
 			continue
 		}
-		input := document(j.context, string(op), resource(op, r), grantOperation(r)...)
+		input := document(j.context, string(op), resource(op, r, about), grantOperation(r)...)
 		v, err := j.eval(ctx, j.e.entry.Allow, input)
 		if err != nil && !errors.Is(err, errUndefined) {
 			return nil, err
@@ -177,6 +209,7 @@ func (j *judge) batched(op policy.Operation) bool {
 // batch asks for all resources at once. Trino sends the columns of one table as one resource, and the answer's
 // indices then count columns.
 func (j *judge) batch(ctx context.Context, op policy.Operation, rs []policy.Resource) ([]bool, error) {
+	about := j.e.reads.at("action", "filterResources", "*")
 	out := make([]bool, len(rs))
 	for start := 0; start < len(rs); {
 		end := len(rs)
@@ -194,10 +227,10 @@ func (j *judge) batch(ctx context.Context, op policy.Operation, rs []policy.Reso
 			if len(whole.Columns) != end-start {
 				return nil, errors.New("FilterColumns takes one column a resource")
 			}
-			resources = []ast.Value{resource(op, whole)}
+			resources = []ast.Value{resource(op, whole, about)}
 		} else {
 			for _, r := range rs {
-				resources = append(resources, resource(op, r))
+				resources = append(resources, resource(op, r, about))
 			}
 		}
 		input := batchDocument(j.context, string(op), resources)
@@ -257,7 +290,7 @@ func (j *judge) filters(ctx context.Context, t policy.Table) ([]policy.Expressio
 		return nil, nil
 	}
 	r := policy.Resource{Catalog: t.Name.Catalog, Schema: t.Name.Schema, Table: t.Name.Table, Detail: &t}
-	v, err := j.eval(ctx, path, document(j.context, "GetRowFilters", tableResource(r, nil)))
+	v, err := j.eval(ctx, path, document(j.context, "GetRowFilters", tableResource(r, nil, j.e.reads.at("action", "resource"))))
 	if err != nil {
 		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
 	}
@@ -279,7 +312,12 @@ func (j *judge) filters(ctx context.Context, t policy.Table) ([]policy.Expressio
 // masks asks for the masks of the named columns, by the single rule if there is one.
 func (j *judge) masks(ctx context.Context, t policy.Table, names []string, into map[string]policy.Expression) error {
 	single, batch := j.e.entry.ColumnMask, j.e.entry.BatchColumnMasks
-	detail := tableDetail(t)
+	batched := j.e.queries[batch] != nil && (j.e.queries[single] == nil || j.d.cfg.Prefer == "batch")
+	about := j.e.reads.at("action", "resource")
+	if batched {
+		about = j.e.reads.at("action", "filterResources", "*")
+	}
+	detail := tableDetail(t, about.at("column", "gateway", "table"))
 	var columns []classify.Column
 	var inputs []ast.Value
 	for _, name := range names {
@@ -295,7 +333,7 @@ func (j *judge) masks(ctx context.Context, t policy.Table, names []string, into 
 	}
 	var found [][]policy.Expression
 	var err error
-	if j.e.queries[batch] != nil && (j.e.queries[single] == nil || j.d.cfg.Prefer == "batch") {
+	if batched {
 		found, err = j.batchMasks(ctx, t, inputs)
 	} else {
 		found, err = j.singleMasks(ctx, t, inputs)

@@ -96,7 +96,7 @@ func TestTrinoRequests(t *testing.T) {
 	if err != nil || len(files) < 15 {
 		t.Fatal(files, err)
 	}
-	d, err := New(Config{Files: map[string][]byte{"stub.rego": []byte(stub)}})
+	d, err := New(Config{Files: map[string][]byte{"stub.rego": []byte(stub)}, Trace: func(Evaluation) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +168,12 @@ func ask(t *testing.T, d *Decider, r recorded) ast.Value {
 		if o != nil && o.Column != nil {
 			c := classify.Column{Name: o.Column.ColumnName, FieldID: 1, Type: strings.ToUpper(o.Column.ColumnType)}
 			tab := policy.Table{Name: classify.Name{Catalog: o.Column.CatalogName, Schema: o.Column.SchemaName, Table: o.Column.TableName}, Columns: []classify.Column{c}}
-			return columnResource(tab, c, tableDetail(tab))
+			return columnResource(tab, c, tableDetail(tab, everything))
 		}
 		if op == "GetRowFilters" {
-			return tableResource(o.resources()[0], nil)
+			return tableResource(o.resources()[0], nil, everything)
 		}
-		return resource(policy.Operation(op), o.resources()[0])
+		return resource(policy.Operation(op), o.resources()[0], everything)
 	}
 	if r.Input.Action.FilterResources == nil {
 		return document(j.context, op, one(r.Input.Action.Resource))

@@ -301,7 +301,7 @@ func TestCanonical(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seen := map[string]ast.Value{}
 		all := []ast.Value{ast.NewSet(ast.StringTerm("a")), ast.NewSet(ast.StringTerm("a"), ast.StringTerm("b"))}
-		for _, text := range []string{`[["a"],"b"]`, `[["a","b"]]`, `["a\"b"]`, `["a","b"]`, `[["a"],["b"]]`, `[["a",["b"]]]`, `{"a":{"b":1},"c":2}`, `{"a":{"b":1,"c":2}}`} {
+		for _, text := range []string{`[["a"],"b"]`, `[["a","b"]]`, `["a\"b","c"]`, `["a","b\"c"]`, `[["a"],["b"]]`, `[["a",["b"]]]`, `{"a":{"b":1},"c":2}`, `{"a":{"b":1,"c":2}}`} {
 			all = append(all, ast.MustParseTerm(text).Value)
 		}
 		for _, v := range rapid.SliceOfN(value(2), 20, 40).Draw(t, "values") {

@@ -83,6 +83,10 @@ timing: ## Compare the times of questions that differ in what is hidden alone, 3
 weaken: ## Take each barrier away, one by one: "make prove" has to find it
 	GATEHOUSE_WEAKEN=all $(GO) test -count=1 -v -timeout 60m -run TestWeaknesses ./cmd/prove
 
+.PHONY: mutate
+mutate: ## Change the product in small ways, one at a time: a test has to fail; ARGS="-sample 50" for some of them
+	nice -n 10 $(GO) run ./cmd/mutate -above $(ARGS)
+
 .PHONY: classes
 classes: ## Probe every function and cast of the engine anew: executors/duckdb/classes/classes.tsv
 	$(GO) test ./executors/duckdb/classes -run TestClasses -update -timeout 3h

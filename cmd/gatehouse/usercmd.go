@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -120,7 +121,7 @@ func addUser(file, name string, roles, groups []string, env environment) error {
 	if !ok {
 		return fmt.Errorf("%q cannot be a user name: it is empty, too long or holds a control character", name)
 	}
-	doc, _, err := readUsers(file)
+	doc, old, err := readUsers(file)
 	if err != nil {
 		return err
 	}
@@ -137,8 +138,7 @@ func addUser(file, name string, roles, groups []string, env environment) error {
 	if err != nil {
 		return err
 	}
-	doc.Users = append(doc.Users, userEntry{Name: normal, Password: hash, Roles: roles, Groups: groups})
-	b, err := yaml.Marshal(doc)
+	b, err := withUser(old, userEntry{Name: normal, Password: hash, Roles: roles, Groups: groups})
 	if err != nil {
 		return err
 	}
@@ -147,6 +147,30 @@ func addUser(file, name string, roles, groups []string, env environment) error {
 	}
 	fmt.Fprintf(env.stdout, "Added %s to %s.\n", normal, file)
 	return nil
+}
+
+// withUser adds u to the text of a users file and leaves everything else, comments too, as it is.
+func withUser(old []byte, u userEntry) ([]byte, error) {
+	var entry, doc yaml.Node
+	if err := entry.Encode(u); err != nil {
+		return nil, err
+	}
+	if err := yaml.Unmarshal(old, &doc); err != nil {
+		return nil, err
+	}
+	if len(doc.Content) == 1 && doc.Content[0].Kind == yaml.MappingNode {
+		for i := 1; i < len(doc.Content[0].Content); i += 2 {
+			if users := doc.Content[0].Content[i]; doc.Content[0].Content[i-1].Value == "users" {
+				if users.Kind != yaml.SequenceNode { // null
+					*users = yaml.Node{Kind: yaml.SequenceNode}
+				}
+				users.Content, users.Style = append(users.Content, &entry), 0
+				return yaml.Marshal(&doc)
+			}
+		}
+	}
+	added, err := yaml.Marshal(usersFile{Users: []userEntry{u}}) // no user so far
+	return append(slices.Clip(old), added...), err
 }
 
 func listUsers(file string, w io.Writer) error {

@@ -3,8 +3,10 @@ package policy
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"gatehouse/auth"
 	"gatehouse/classify"
 )
 
@@ -25,7 +27,7 @@ const (
 	Administer   Operation = "AdministerGrants" // may the caller change every right?
 )
 
-// Principal is who can hold a right: "user:NAME", "group:NAME", "role:NAME" or "public".
+// Principal is who can hold a right: "user:NAME", "user@ISSUER NAME" (see UserPrincipal), "group:NAME", "role:NAME" or "public".
 type Principal string
 
 // Object is what a right is on. Table is "" above tables, Schema "" for a catalog.
@@ -129,6 +131,10 @@ type Rights interface {
 	Roles() []string
 	// RolesOf returns the roles that p is a direct member of, and those of them that it may give on.
 	RolesOf(p Principal) (roles, admin []string)
+	// Rules returns the row filters and masks on o, or all of them, sorted.
+	Rules(o *Object) []PlacedRule
+	// Tags returns the tags on o and its columns, or all of them, sorted.
+	Tags(o *Object) []PlacedTag
 	// List returns rights that are directly on o if it is not nil, and directly of p if it is not "", sorted.
 	List(o *Object, p Principal) []Right
 }
@@ -177,4 +183,30 @@ type GrantRequest struct {
 	Principal Principal
 	Role      string
 	Except    []string
+	Name      string // of a row filter or mask
+	Priority  bool   // a mask has one that was chosen
+}
+
+// UserPrincipal is the principal of a user: "user:NAME" for the issuer home, or if there is only one, and
+// "user@ISSUER NAME" for those of other issuers, since a name alone identifies nobody.
+func UserPrincipal(id auth.Identity, home string) Principal {
+	return IssuedUser(id.User, id.Issuer, home)
+}
+
+// IssuedUser is UserPrincipal by name.
+func IssuedUser(user, issuer, home string) Principal {
+	if home == "" || issuer == home || issuer == "" {
+		return Principal("user:" + user)
+	}
+	return Principal("user@" + issuer + " " + user)
+}
+
+// Split returns what p is: its kind, its name and, of a user of another than the home issuer, that issuer.
+func (p Principal) Split() (kind, name, issuer string) {
+	if rest, ok := strings.CutPrefix(string(p), "user@"); ok {
+		issuer, name, _ = strings.Cut(rest, " ")
+		return "user", name, issuer
+	}
+	kind, name, _ = strings.Cut(string(p), ":")
+	return kind, name, ""
 }

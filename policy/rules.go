@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 
@@ -40,6 +41,35 @@ type Rule struct {
 	UUID       string         `json:"uuid,omitempty" yaml:"uuid,omitempty"`   // the table that it was made for
 	Maker      Principal      `json:"maker,omitempty" yaml:"maker,omitempty"` // who made or last changed it
 	Reads      bool           `json:"value,omitempty" yaml:"value,omitempty"` // Expression reads Value
+}
+
+// PlacedRule is a rule and where it holds: on a table, or, by tag, anywhere.
+type PlacedRule struct {
+	Rule
+	Mask   bool
+	Object Object // zero for a mask by tag
+	By     string
+	At     time.Time
+}
+
+// Where names the rule and what it is on.
+func (r PlacedRule) Where() string {
+	switch {
+	case !r.Mask:
+		return fmt.Sprintf("row filter %q on %s", r.Name, r.Object)
+	case r.Tag != nil:
+		return fmt.Sprintf("mask %q on tag %s", r.Name, r.Tag)
+	}
+	return fmt.Sprintf("mask %q on %s", r.Name, r.Object)
+}
+
+// PlacedTag is a tag and what bears it.
+type PlacedTag struct {
+	Tag
+	Object Object
+	Column string // its name when the tag was set; "" for the table
+	Field  int    // its field id
+	UUID   string // the table that it was set on
 }
 
 // Tag is a key with a value that tables and columns bear and masks are bound to.

@@ -6,7 +6,7 @@ import data.trino
 table(name) := {"table": {"catalogName": "c", "schemaName": "s", "tableName": name}}
 
 listing(user) := {
-	"context": {"identity": {"user": user, "groups": []}, "gateway": {"roles": [], "groups": [], "claims": {}}},
+	"context": {"identity": {"user": user, "groups": []}, "gateway": {"principal": concat("", ["user:", user]), "roles": [], "groups": [], "claims": {}}},
 	"action": {"operation": "FilterTables", "filterResources": [table("open"), table("granted"), table("closed")]},
 }
 

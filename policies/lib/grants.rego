@@ -16,11 +16,14 @@
 # Every reference is written out in full: a helper whose argument is undefined would be undefined itself.
 package lib.grants
 
+import data.lib.rules
+
 # --- Who is the caller? ---
 
 own contains "public"
 
-own contains concat("", ["user:", input.context.identity.user])
+# The gateway says which user: of which issuer, if there are several.
+own contains input.context.gateway.principal
 
 own contains concat("", ["group:", group]) if some group in input.context.gateway.groups
 
@@ -84,6 +87,20 @@ asked_or_all := asked if count(asked) > 0
 
 asked_or_all := {"*"} if count(asked) == 0
 
+# The table as it is now, if it is loaded.
+uuid := input.action.resource.table.gateway.uuid
+
+uuid := input.action.resource.column.gateway.table.uuid
+
+# Was this said of another table, which had the same name before?
+outlived(said) if {
+	said != ""
+	said != uuid
+}
+
+# How the data writes a column whose field id is known.
+key(id) := sprintf("#%d", [id])
+
 # --- What is held? ---
 
 # Which of the caller's principals hold anything here at all: mostly one or two of many, and none is asked in vain below.
@@ -136,6 +153,8 @@ denied contains column if {
 	some privilege in opposing
 	some column in data.gateway.grants.tables[cat][sch][tab].deny[principal][privilege].columns
 }
+
+denied contains "*" if rules.orphaned
 
 denied contains "*" if {
 	some principal in denying
@@ -286,6 +305,33 @@ passable contains "*" if {
 passable contains "*" if {
 	some principal in above
 	data.gateway.grants.catalogs[cat].allow[principal].OWNERSHIP
+}
+
+# Does the caller own the table, with nothing of it closed to him?
+owner if {
+	count(denied) == 0
+	some principal in here
+	data.gateway.grants.tables[cat][sch][tab].allow[principal].OWNERSHIP
+}
+
+owner if {
+	count(denied) == 0
+	some principal in here
+	data.gateway.grants.schemas[cat][sch].allow[principal].OWNERSHIP
+}
+
+owner if {
+	count(denied) == 0
+	some principal in above
+	data.gateway.grants.catalogs[cat].allow[principal].OWNERSHIP
+}
+
+owner if {
+	count(denied) == 0
+	some principal in here
+	not tab in data.gateway.grants.futures[cat][sch].allow[principal].OWNERSHIP.except
+	data.gateway.grants.futures[cat][sch].allow[principal].OWNERSHIP.columns
+	tab
 }
 
 # Rights on future tables come from above, or from rights on future tables that have no more exceptions.

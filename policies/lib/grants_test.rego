@@ -27,7 +27,7 @@ rights := {
 	}}}},
 }
 
-ask(user, operation, resource) := {"context": {"identity": {"user": user}, "gateway": {"roles": [], "groups": []}}, "action": {"operation": operation, "resource": resource}}
+ask(user, operation, resource) := {"context": {"identity": {"user": user}, "gateway": {"principal": concat("", ["user:", user]), "roles": [], "groups": []}}, "action": {"operation": operation, "resource": resource}}
 
 on(name, columns) := {"table": {"catalogName": "c", "schemaName": "s", "tableName": name, "columns": columns}}
 
@@ -82,7 +82,7 @@ test_visibility if {
 }
 
 test_signed_in_roles if {
-	question := {"context": {"identity": {"user": "new"}, "gateway": {"roles": ["reader", "unknown"], "groups": []}}, "action": {"operation": "SelectFromColumns", "resource": on("t", [])}}
+	question := {"context": {"identity": {"user": "new"}, "gateway": {"principal": "user:new", "roles": ["reader", "unknown"], "groups": []}}, "action": {"operation": "SelectFromColumns", "resource": on("t", [])}}
 	grants.holds == {"public", "user:new", "role:reader"} with input as question with data.gateway.grants as rights
 	grants.reads with input as question with data.gateway.grants as rights
 }
@@ -154,7 +154,7 @@ test_passing_on_futures if {
 }
 
 gives_role(user, operation, role) if {
-	question := {"context": {"identity": {"user": user}, "gateway": {"roles": [], "groups": []}}, "action": {"operation": operation, "gateway": {"role": role}}}
+	question := {"context": {"identity": {"user": user}, "gateway": {"principal": concat("", ["user:", user]), "roles": [], "groups": []}}, "action": {"operation": operation, "gateway": {"role": role}}}
 	grants.allow with input as question with data.gateway.grants as rights
 }
 
@@ -171,7 +171,7 @@ test_roles if {
 }
 
 test_administrators if {
-	question := {"context": {"identity": {"user": "root"}, "gateway": {"roles": ["admin"], "groups": []}}, "action": {"operation": "CreateRole", "gateway": {"role": "new"}}}
+	question := {"context": {"identity": {"user": "root"}, "gateway": {"principal": "user:root", "roles": ["admin"], "groups": []}}, "action": {"operation": "CreateRole", "gateway": {"role": "new"}}}
 	grants.allow with input as question with data.gateway.grants as rights
 	not grants.reads with input as object.union(question, {"action": {"operation": "SelectFromColumns", "resource": on("t", [])}}) with data.gateway.grants as rights
 }

@@ -50,7 +50,7 @@ func (s *State) one(e *edit, c policy.Change, by stamp) (node, error) {
 	case policy.OpRevoke, policy.OpUndeny:
 		return s.take(e, c, by)
 	}
-	return nil, fmt.Errorf("grants: change %q is unknown", c.Op)
+	return s.ruled(e, c, by)
 }
 
 func (s *State) hasRole(name string) bool { return child(s.root, "roles", name) != nil }
@@ -77,6 +77,11 @@ func (s *State) dropRole(e *edit, c policy.Change) (node, error) {
 		return s.root, nil
 	}
 	p := "role:" + c.Role
+	for _, r := range s.Rules(nil) { // a filter that names nobody any more would hide nothing
+		if slices.Contains(slices.Concat(r.To, r.Except), policy.Principal(p)) {
+			return nil, &policy.RightsError{Message: fmt.Sprintf("role %q is named by %s", c.Role, r.Where())}
+		}
+	}
 	root := e.set(s.root, 1, nil, "roles", c.Role)
 	root = e.set(root, 1, nil, "members", p)
 	root = e.set(root, 1, nil, "options", p)
@@ -360,6 +365,9 @@ func (s *State) show(c policy.Change) string {
 			return "member"
 		}
 		return ""
+	}
+	if c.Rule != nil || c.Tag != nil {
+		return s.showRuled(c)
 	}
 	l := s.leaf(c)
 	if l == nil {

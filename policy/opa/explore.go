@@ -188,6 +188,9 @@ func (c *collector) term(t *ast.Term) bool {
 		}
 		return true
 	}
+	if o.Get(ast.StringTerm("origin")) != nil { // made with a statement, which checked it
+		return true
+	}
 	if o.Get(ast.StringTerm("expression")) != nil {
 		c.add(t, o, c.column)
 		return true

@@ -34,11 +34,11 @@ masks.a := {"expression": concat("", ["left(", "a", ", 2)"])} if not gw.has_role
 		t.Fatal(err)
 	}
 	for table, want := range map[string]string{
-		"orders": `entry/trino.rego:121 "" false: false map[]
+		"orders": `entry/trino.rego:131 "" false: false map[]
 tables/lake/shop/orders.rego:13 "" false: order_date >= CAST(:since AS DATE) map[since:2025-04-01]
 tables/lake/shop/orders.rego:9 "" false: region = 'EU' map[]`,
-		"extra": `entry/trino.rego:121 "" false: false map[]
-entry/trino.rego:147 "a" false: NULL map[]
+		"extra": `entry/trino.rego:131 "" false: false map[]
+entry/trino.rego:160 "a" false: NULL map[]
 tables/lake/shop/extra.rego:11 "a" false: left(a, 2) map[]
 tables/lake/shop/extra.rego:7 "" false: owner = :me map[me:<nil> n:7]
 tables/lake/shop/extra.rego:9 "" true:  map[]`,

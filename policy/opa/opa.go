@@ -28,6 +28,10 @@ type Config struct {
 
 	Rights policy.RightsSource // what policies see as data.gateway.grants; nil: nothing
 
+	// HomeIssuer is the issuer whose users are "user:NAME" in rights; those of others are named with their issuer. "": there is
+	// one issuer.
+	HomeIssuer string
+
 	Entry     EntryPoints
 	Prefer    string        // "batch": ask batch rules where both forms exist; "": single rules
 	Rego      string        // "v1" (default), "v0", or "auto": v1, and v0 if that does not parse

@@ -92,6 +92,11 @@ func (j *judge) expression(v any, path string, t policy.Table) (policy.Expressio
 		case "priority":
 			e.Priority, err = integer(v)
 			ok = err == nil
+		case "fields":
+			e.Fields, err = fields(v)
+			ok = err == nil
+		case "origin":
+			e.Rule, ok = v.(string)
 		case "reason":
 			reason, ok = v.(string)
 		case "identity": // whose rights a subquery would have; there are no subqueries
@@ -107,11 +112,30 @@ func (j *judge) expression(v any, path string, t policy.Table) (policy.Expressio
 	if strings.TrimSpace(e.SQL) == "" {
 		return e, fmt.Errorf("data.%s: an expression is empty", dotted(path))
 	}
-	e.Rule = j.e.places.of(e, path, t)
+	if e.Rule == "" {
+		e.Rule = j.e.places.of(e, path, t)
+	}
 	if j.injected(e.SQL) {
 		return e, fmt.Errorf("%s: suspected_injection: a value of the caller stands in the text, use params", e.Rule)
 	}
 	return e, nil
+}
+
+// fields accepts an object of field ids.
+func fields(v any) (map[string]int, error) {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, errors.New("not an object")
+	}
+	out := make(map[string]int, len(m))
+	for name, id := range m {
+		n, err := integer(id)
+		if err != nil {
+			return nil, err
+		}
+		out[name] = n
+	}
+	return out, nil
 }
 
 func integer(v any) (int, error) {

@@ -165,13 +165,16 @@ func (o *options) mutate(ctx context.Context) ([]verdict, error) {
 	if err := os.MkdirAll(o.cache, 0o700); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(o.cache, "build-")
+	held, err := lock(o.cache)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
-	rules := compileRules(o.rules)
-	in, err := instrument(o.root, dir, o.packages, rules)
+	defer held.Close()
+	dir, tree := filepath.Join(o.cache, "build"), filepath.Join(o.cache, "tree")
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700), copyTree(o.root, tree)); err != nil {
+		return nil, err
+	}
+	in, err := instrument(tree, dir, o.packages, compileRules(o.rules))
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -135,4 +136,47 @@ func TestTreeAndLists(t *testing.T) {
 	if len(in.mutants) < 10000 {
 		t.Errorf("only %d mutants", len(in.mutants))
 	}
+}
+
+// The copy follows the original: new files, changed ones, and those that are gone or that tests have written.
+func TestCopyTree(t *testing.T) {
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	copied := func(want ...string) {
+		t.Helper()
+		if err := copyTree(from, to); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				var b []byte
+				b, err = os.ReadFile(path)
+				got = append(got, path[len(to)+1:]+"="+string(b))
+			}
+			return err
+		})
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%v (-want +got)\n%s", err, d)
+		}
+	}
+	write(from+"/a/one", "1")
+	write(from+"/b/two", "2")
+	write(from+"/bin/no", "")
+	copied("a/one=1", "b/two=2")
+	write(from+"/a/one", "other")
+	if err := os.RemoveAll(from + "/b"); err != nil {
+		t.Fatal(err)
+	}
+	write(to+"/a/testdata/rapid/fail", "x")
+	write(to+"/a/left", "x")
+	copied("a/one=other")
 }

@@ -1,29 +1,18 @@
-# Listing thousands of tables: which of them could be visible at all?
+# Listing thousands of tables: where could the caller see anything at all?
 #
-# The gateway asks this once for a whole listing, and then asks allow for the tables that are left. So nothing becomes
-# visible by what stands here; a table that is left out is hidden.
+# The gateway asks this once for a whole listing, and then asks allow for the tables that lie there. So nothing becomes
+# visible by what stands here; a table that lies elsewhere is hidden. The question names no table.
 package trino
 
 import data.lib.grants
 
-gatewayCandidates contains i if {
-	some i, resource in input.action.filterResources
-	data.tables[resource.table.catalogName][resource.table.schemaName][resource.table.tableName].read == true
+gatewayListing contains [c, s, t] if {
+	some c, s, t
+	data.tables[c][s][t].read == true
 }
 
-gatewayCandidates contains i if {
-	some i, resource in input.action.filterResources
-	[resource.table.catalogName, resource.table.schemaName, resource.table.tableName] in grants.somewhere
-}
+gatewayListing contains path if some path in grants.somewhere
 
-gatewayCandidates contains i if {
-	count(grants.everywhere) > 0
-	some i, resource in input.action.filterResources
-	grants.everywhere[[resource.table.catalogName, resource.table.schemaName]]
-}
+gatewayListing contains [c, s] if some [c, s] in grants.everywhere
 
-gatewayCandidates contains i if {
-	count(grants.everywhere) > 0
-	some i, resource in input.action.filterResources
-	grants.everywhere[[resource.table.catalogName, "*"]]
-}
+gatewayListing contains [c] if some [c, "*"] in grants.everywhere

@@ -3,11 +3,9 @@ package listing_test
 
 import data.trino
 
-table(name) := {"table": {"catalogName": "c", "schemaName": "s", "tableName": name}}
-
 listing(user) := {
 	"context": {"identity": {"user": user, "groups": []}, "gateway": {"principal": concat("", ["user:", user]), "roles": [], "groups": [], "claims": {}}},
-	"action": {"operation": "FilterTables", "filterResources": [table("open"), table("granted"), table("closed")]},
+	"action": {"operation": "FilterTables"},
 }
 
 held := {"SELECT": {"columns": ["*"], "except": []}}
@@ -26,19 +24,19 @@ rights := {
 
 packages := {"c": {"s": {"open": {"read": true}, "closed": {"read": false}}}}
 
-candidates(user) := found if {
-	found := trino.gatewayCandidates with input as listing(user) with data.gateway.grants as rights with data.tables as packages
+places(user) := found if {
+	found := trino.gatewayListing with input as listing(user) with data.gateway.grants as rights with data.tables as packages
 }
 
-test_candidates if {
-	candidates("zoe") == {0}
-	candidates("ann") == {0, 1}
-	candidates("whole") == {0, 1, 2}
-	candidates("later") == {0, 1, 2}
-	candidates("most") == {0, 1, 2}
+test_places if {
+	places("zoe") == {["c", "s", "open"]}
+	places("ann") == {["c", "s", "open"], ["c", "s", "granted"]}
+	places("whole") == {["c", "s", "open"], ["c", "s"]}
+	places("later") == {["c", "s", "open"], ["c", "s"]}
+	places("most") == {["c", "s", "open"], ["c", "*"], ["c"]}
 }
 
 test_without_grants if {
-	found := trino.gatewayCandidates with input as listing("ann") with data.tables as packages
-	found == {0}
+	found := trino.gatewayListing with input as listing("ann") with data.tables as packages
+	found == {["c", "s", "open"]}
 }

@@ -103,7 +103,7 @@ func compile(b *bundle.Bundle, revision string, cfg Config, strict bool) (*engin
 	if cfg.Trace == nil { // a tool shows all that there is
 		e.reads = inputReads(compiler.Modules)
 	}
-	for _, path := range append(e.entry.all(), candidatesEntry) {
+	for _, path := range append(e.entry.all(), listingEntry) {
 		if path == None || len(compiler.GetRulesExact(dataRef(path))) == 0 {
 			continue
 		}

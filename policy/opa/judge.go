@@ -142,10 +142,7 @@ func (j *judge) allowAll(ctx context.Context, op policy.Operation, rs []policy.R
 	if j.batched(op) {
 		return j.batch(ctx, op, rs)
 	}
-	worth, err := j.candidates(ctx, op, rs)
-	if err != nil {
-		return nil, err
-	}
+	worth := j.candidates(ctx, op, rs)
 	about := j.e.reads.at("action", "resource")
 	out := make([]bool, len(rs))
 	for i, r := range rs {
@@ -273,11 +270,13 @@ func (j *judge) Table(ctx context.Context, t policy.Table, columns []string) (po
 	ctx, cancel := context.WithTimeout(ctx, j.d.cfg.Timeout)
 	defer cancel()
 	out := policy.Decision{ID: id, Masks: map[string]policy.Expression{}}
+	asked := j.e.entry.RowFilters
 	if out.Filters, err = j.filters(ctx, t); err == nil {
+		asked = j.e.entry.ColumnMask
 		err = j.masks(ctx, t, columns, out.Masks)
 	}
 	if err != nil {
-		return policy.Decision{}, &policy.PolicyError{Decision: id, Cause: err}
+		return policy.Decision{}, &policy.PolicyError{Decision: id, Rule: j.e.blamed(asked, err), Cause: err}
 	}
 	return out, nil
 }
@@ -422,7 +421,7 @@ func (j *judge) broken(cause error) error {
 	if err != nil {
 		return err
 	}
-	return &policy.PolicyError{Decision: id, Cause: cause}
+	return &policy.PolicyError{Decision: id, Rule: j.e.blamed(j.e.entry.Allow, cause), Cause: cause}
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }

@@ -2,44 +2,57 @@ package opa
 
 import (
 	"context"
-	"errors"
-	"fmt"
-
-	"github.com/open-policy-agent/opa/v1/ast"
 
 	"gatehouse/policy"
 )
 
-// candidatesEntry is an optional rule of the shipped router: the indices of the tables of a listing that could be visible.
-// It only saves questions: what it names is asked for as ever, and what it leaves out is hidden.
-const candidatesEntry = "trino/gatewayCandidates"
+// listingEntry is an optional rule of the shipped router: where the caller could see anything, as a set of [catalog],
+// [catalog, schema] and [catalog, schema, table]. It only saves questions: what lies there is asked for as ever, and what does
+// not is hidden.
+const listingEntry = "trino/gatewayListing"
 
-// listingSize is from how many tables on it pays to ask for candidates first.
+// listingSize is from how many tables on it pays to ask where to look first.
 const listingSize = 32
 
+// spot is a catalog, a schema of one, or a table; "" for what it does not name.
+type spot struct{ catalog, schema, table string }
+
 // candidates reports for each table whether it is worth asking for; nil: each is.
-func (j *judge) candidates(ctx context.Context, op policy.Operation, rs []policy.Resource) ([]bool, error) {
-	if op != policy.FilterTables || len(rs) < listingSize || j.e.queries[candidatesEntry] == nil {
-		return nil, nil
+func (j *judge) candidates(ctx context.Context, op policy.Operation, rs []policy.Resource) []bool {
+	if op != policy.FilterTables || len(rs) < listingSize || j.e.queries[listingEntry] == nil {
+		return nil
 	}
-	resources := make([]ast.Value, len(rs))
-	for i, r := range rs {
-		resources[i] = object(field{"table", object(field{"catalogName", str(r.Catalog)}, field{"schemaName", str(r.Schema)}, field{"tableName", str(r.Table)})})
-	}
-	v, err := j.eval(ctx, candidatesEntry, batchDocument(j.context, string(op), resources))
-	if errors.Is(err, errUndefined) {
-		return nil, nil
-	}
+	v, err := j.eval(ctx, listingEntry, document(j.context, string(op), nil))
 	if err != nil {
-		return nil, err
+		return nil // one faulty table must not hide the others
 	}
-	some, err := indices(v, len(rs))
-	if err != nil {
-		return nil, fmt.Errorf("data.%s: %w", dotted(candidatesEntry), err)
+	seen, ok := spots(v)
+	if !ok {
+		return nil
 	}
 	out := make([]bool, len(rs))
-	for _, i := range some {
-		out[i] = true
+	for i, r := range rs {
+		out[i] = seen[spot{r.Catalog, r.Schema, r.Table}] || seen[spot{r.Catalog, r.Schema, ""}] || seen[spot{r.Catalog, "", ""}]
 	}
-	return out, nil
+	return out
+}
+
+// spots accepts a set of lists of one to three texts.
+func spots(v any) (map[spot]bool, bool) {
+	items, ok := v.([]any)
+	out := make(map[spot]bool, len(items))
+	for _, item := range items {
+		parts, isList := item.([]any)
+		var names [3]string
+		if !isList || len(parts) == 0 || len(parts) > len(names) {
+			return nil, false
+		}
+		for i, part := range parts {
+			if names[i], ok = part.(string); !ok || names[i] == "" {
+				return nil, false
+			}
+		}
+		out[spot{names[0], names[1], names[2]}] = true
+	}
+	return out, ok
 }

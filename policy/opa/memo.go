@@ -18,6 +18,7 @@ const (
 	keptUsers   = 128
 	keptAnswers = 1024     // of one user
 	keptSize    = 16 << 10 // bytes of a question
+	keptItems   = 1 << 10  // of a list or set that is an answer
 )
 
 // memo keeps answers of one engine with one version of the rights. Either changes: it is left, with all that it holds.
@@ -76,9 +77,12 @@ func (a *answers) get(q question) (answer, bool) {
 	return a.kept.get(q)
 }
 
-// put keeps an answer. One that is an error is none.
+// put keeps an answer, unless it is long. One that is an error is none.
 func (a *answers) put(q question, value any, err error) {
 	if err != nil && !errors.Is(err, errUndefined) {
+		return
+	}
+	if list, ok := value.([]any); ok && len(list) > keptItems {
 		return
 	}
 	a.mu.Lock()

@@ -127,8 +127,13 @@ func printGoverned(t testing.TB, g *Governed) string {
 	var out strings.Builder
 	for _, r := range g.Relations() {
 		fmt.Fprintf(&out, "%s = %s", r.CTE, r.Name)
-		if r.Barrier {
-			out.WriteString(", barrier")
+		for _, is := range []struct {
+			so   bool
+			what string
+		}{{r.Barrier, ", barrier"}, {r.Raises, ", raises"}, {r.MaskFails, ", a mask fails unseen"}, {r.Steady, ", steady"}} {
+			if is.so {
+				out.WriteString(is.what)
+			}
 		}
 		out.WriteString("\n")
 		for _, c := range r.Columns {

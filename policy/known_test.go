@@ -175,9 +175,9 @@ func TestSpellings(t *testing.T) {
 		"user:bob":                              string(UserPrincipal(auth.Identity{User: "bob", Issuer: "i"}, "")),
 		"user:cid":                              string(UserPrincipal(auth.Identity{User: "cid"}, "i")),
 		"user@j dora":                           string(UserPrincipal(auth.Identity{User: "dora", Issuer: "j"}, "i")),
-		"e.rego:1":                              Expression{Rule: "e.rego:1"}.Name(),
-		"id":                                    Expression{Rule: "e.rego:1", ID: "id"}.Name(),
-		"unnamed":                               Expression{}.Name(),
+		"e.rego:1":                              identify(Expression{Rule: "e.rego:1"}),
+		"id":                                    identify(Expression{Rule: "e.rego:1", ID: "id"}),
+		"unnamed":                               identify(Expression{}),
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)

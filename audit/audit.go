@@ -29,6 +29,7 @@ type Event struct {
 	Bytes     int64         `json:"bytes"`
 	Outcome   Outcome       `json:"outcome"`
 	Error     string        `json:"error,omitempty"` // class of the error, never its text
+	Rule      string        `json:"rule,omitempty"`  // file:line of the policy's rule that could not be applied
 	Duration  time.Duration `json:"duration_ns"`
 }
 
@@ -39,6 +40,9 @@ type Object struct {
 	Columns  []string `json:"columns,omitempty"`
 	Filters  []string `json:"filters,omitempty"` // ids of row filters
 	Masks    []string `json:"masks,omitempty"`   // column=mask id
+	Decision string   `json:"decision_id,omitempty"`
+	// Rules are where the policy has what is in Filters and Masks: file:line.
+	Rules map[string]string `json:"rules,omitempty"`
 }
 
 // Stage is how long one stage took.

@@ -328,6 +328,7 @@ func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, erro
 		}
 		decisions[i].Steady = r.g.cfg.Steady
 	}
+	r.decisions = decisions
 	return policy.Apply(b, r.judge.Revision(), described, decisions)
 }
 
@@ -335,7 +336,10 @@ func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, erro
 func (r *run) note(p *plan.Plan) {
 	r.event.Objects = nil
 	for _, rel := range p.Relations() {
-		o := audit.Object{Name: rel.Name.String(), Snapshot: rel.Scan.Snapshot, Filters: rel.Filters, Masks: rel.Masks}
+		o := audit.Object{
+			Name: rel.Name.String(), Snapshot: rel.Scan.Snapshot, Filters: rel.Filters, Masks: rel.Masks,
+			Decision: rel.Decision, Rules: placesOf(r.decisions[rel.Table], rel),
+		}
 		for _, c := range rel.Columns {
 			if c.Name != policy.RowMarker {
 				o.Columns = append(o.Columns, c.Name)

@@ -24,6 +24,8 @@ type run struct {
 	entered map[string]bool // the judge's answers about catalogs so far
 	event   audit.Event
 	ended   bool
+
+	decisions []policy.Decision // by table reference of the statement
 }
 
 // begin admits a statement or metadata call. Every run that begin returns must end with finish.
@@ -118,6 +120,7 @@ func (r *run) finish(err error) error {
 // record writes the audit event of the outcome err. If it cannot be written, the result is ErrAudit.
 func (r *run) record(err error) error {
 	r.event.Outcome, r.event.Error = outcome(err), class(err)
+	r.blame(err)
 	r.event.Duration = r.g.cfg.Now().Sub(r.start)
 	r.g.metrics.end(&r.event)
 	r.log(err)

@@ -134,6 +134,9 @@ type Expression struct {
 	Fields map[string]int
 }
 
+// Name is what audit calls e: its id, or else its rule.
+func (e Expression) Name() string { return identify(e) }
+
 // DeniedError is a refusal of something that the caller may know about. Its text may reach the client.
 type DeniedError struct {
 	Decision string // decision id

@@ -257,6 +257,10 @@ func causeOf(err error) (rule string, cause error) {
 	if errors.As(err, &fault) && fault.Cause != nil {
 		return fault.Rule, fault.Cause
 	}
+	var engine *executors.Error
+	if errors.As(err, &engine) && engine.Cause != nil {
+		return "", engine.Cause
+	}
 	var internal *gateway.InternalError
 	if errors.As(err, &internal) && errors.Unwrap(internal) != nil {
 		return "", errors.Unwrap(internal)

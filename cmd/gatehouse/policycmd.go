@@ -15,12 +15,17 @@ import (
 
 const policyHelp = `Usage:
   gatehouse policy new DIR               write a commented policy that denies everything, to start from
-  gatehouse policy check DIR             compile as the server would; faults with file and line
-  gatehouse policy test DIR              run the rules named test_… with OPA's own runner, with coverage
+  gatehouse policy check [DIR]           compile as the server would; with --warehouse or --config, bind each expression that the
+                                         policy can return against the real tables; faults with file and line
+  gatehouse policy test [DIR]            run the rules named test_… with OPA's own runner, with coverage; with --warehouse or --config,
+                                         also the data tests in files *_test.yaml, against the real tables
   gatehouse policy eval [DIR] --user U --table CATALOG.SCHEMA.TABLE
                                          what the policy decides about one table, and the rules that held
   gatehouse policy explain [DIR] --user U 'SELECT …'
                                          decision, rules, filters and masks, governed SQL, plan; nothing is run
+  gatehouse policy why ID                the story of a decision or statement, from the audit log: --audit FILE or --config FILE;
+                                         --log FILE adds causes from the server's log
+  gatehouse policy fmt DIR               format all Rego; --dry lists what would change, and fails if anything would
 
 With --config FILE, DIR is by default the configuration's policy.dir. --config and --warehouse say where tables are: the catalogs of a
 configuration, or a folder or REST catalog as "gatehouse serve" takes it. --user takes roles, groups and claims from the
@@ -46,6 +51,9 @@ type policyOptions struct {
 	who      callerOptions
 	table    string
 	column   string
+	audit    string
+	log      string
+	dry      bool
 }
 
 // policyVerb is one word after "gatehouse policy".
@@ -56,10 +64,12 @@ type policyVerb struct {
 
 var policyVerbs = map[string]policyVerb{
 	"new":     {1, 1, newPolicy},
-	"check":   {1, 1, checkPolicy},
-	"test":    {1, 1, testPolicy},
+	"check":   {0, 1, checkPolicy},
+	"test":    {0, 1, testPolicy},
 	"eval":    {0, 1, evalPolicy},
 	"explain": {1, 2, explainPolicy},
+	"fmt":     {1, 1, fmtPolicy},
+	"why":     {1, 1, whyPolicy},
 }
 
 // usageError is a command line that cannot be meant.
@@ -99,7 +109,10 @@ func runPolicy(ctx context.Context, args []string, env environment) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &usage), errors.As(err, &config):
+	case errors.As(err, &usage):
+		fmt.Fprintf(env.stderr, "gatehouse policy %s: %v\nUsage: see gatehouse policy --help\n", name, err)
+		return exitUsage
+	case errors.As(err, &config):
 		fmt.Fprintln(env.stderr, "gatehouse policy:", err)
 		return exitUsage
 	}
@@ -122,6 +135,9 @@ func (o *policyOptions) flags(env environment) *flag.FlagSet {
 	fs.Var(&o.who.claims, "claim", "claim of the caller as `name=value`, where the value is JSON or else text; more than once for several")
 	fs.StringVar(&o.table, "table", "", "`name` of a table with catalog and schema")
 	fs.StringVar(&o.column, "column", "", "eval: this `column` only")
+	fs.StringVar(&o.audit, "audit", "", "why: the audit log's `file`, instead of the configuration's")
+	fs.StringVar(&o.log, "log", "", "why: `file` with what the server wrote to standard error")
+	fs.BoolVar(&o.dry, "dry", false, "fmt: change nothing")
 	fs.Usage = func() {
 		fmt.Fprint(env.stderr, policyHelp)
 		fs.PrintDefaults()
@@ -167,14 +183,6 @@ func (o policyOptions) opaConfig(dir string) opa.Config {
 		rego = "v1"
 	}
 	return opa.Config{Folder: dir, Rego: rego, Lenient: o.bench.lenient, Version: version}
-}
-
-func checkPolicy(_ context.Context, o policyOptions, env environment) error {
-	if err := opa.Check(o.opaConfig(o.args[0])); err != nil {
-		return err
-	}
-	fmt.Fprintln(env.stdout, "The policy compiles.")
-	return nil
 }
 
 // printJSON writes v as one indented document.

@@ -59,21 +59,26 @@ func checkFiles(files map[string][]byte, cfg Config) (c *ast.Compiler, err error
 
 // Report is the outcome of a policy's own tests.
 type Report struct {
-	Passed, Failed, Skipped int
-	Failures                []Failure
-	Coverage                float64           // percent of the lines of rules that some test reached
-	Uncovered               map[string][]Line // by file
+	Passed    int               `json:"passed"`
+	Failed    int               `json:"failed"`
+	Skipped   int               `json:"skipped"`
+	Failures  []Failure         `json:"failures"`
+	Coverage  float64           `json:"coverage"`  // percent of the lines of rules that some test reached
+	Uncovered map[string][]Line `json:"uncovered"` // by file
 }
 
 // Failure is one test that did not pass.
 type Failure struct {
-	Name  string // package.name
-	At    string // file:line
-	Error string // "" if the test's conditions did not hold
+	Name  string `json:"name"`  // package.name
+	At    string `json:"at"`    // file:line
+	Error string `json:"error"` // "" if the test's conditions did not hold
 }
 
 // Line is a range of lines.
-type Line struct{ From, To int }
+type Line struct {
+	From int `json:"from"`
+	To   int `json:"to"`
+}
 
 // Ok reports whether there were tests and all of them passed.
 func (r Report) Ok() bool { return r.Failed == 0 && r.Passed > 0 }

@@ -22,6 +22,8 @@ import (
 // bench is one run.
 type bench struct {
 	out     io.Writer
+	stderr  io.Writer
+	binary  string // the gateway
 	server  *server
 	dirs    map[tpc.Set]string
 	threads int
@@ -37,6 +39,7 @@ type part struct {
 var parts = []part{
 	{"latency", (*bench).latency},
 	{"stages", (*bench).stages},
+	{"grants", (*bench).grants},
 	{"streams", (*bench).streams},
 	{"memory", (*bench).memory},
 	{"crowd", (*bench).crowd},
@@ -56,7 +59,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	binary := fs.String("gatehouse", "bin/gatehouse", "the `program` to measure")
-	only := fs.String("only", "", "comma-separated `parts` to run (default all): latency, stages, streams, memory, crowd, policy")
+	only := fs.String("only", "", "comma-separated `parts` to run (default all): latency, stages, grants, streams, memory, crowd, policy")
 	rounds := fs.Int("rounds", 5, "repetitions of each timed statement, after one that is not counted")
 	threads := fs.Int("threads", 0, "threads of both engines (default one for each processor)")
 	if err := fs.Parse(args); err != nil {
@@ -66,7 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	b := &bench{out: stdout, dirs: map[tpc.Set]string{}, rounds: *rounds, threads: *threads}
+	b := &bench{out: stdout, stderr: stderr, binary: *binary, dirs: map[tpc.Set]string{}, rounds: *rounds, threads: *threads}
 	for _, set := range []tpc.Set{tpc.TPCH, tpc.Wide} {
 		if b.dirs[set], err = tpc.Open(ctx, tpc.Config{Cache: filepath.Join(cache, "gatehouse"), Script: "testdata/tpc/generate.sh"}, set); err != nil {
 			return err

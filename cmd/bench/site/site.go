@@ -31,6 +31,9 @@ type Config struct {
 	Default tpc.Set            // where unqualified names resolve
 	Listen  string             // address of Flight SQL
 	Threads int                // of the engine; 0: one for each processor
+	// Catalogs are further SQL catalogs by name: SQLite files, of tables in the folder of the default set. Grants is the file of the store of rights; "": none.
+	Catalogs map[string]string
+	Grants   string
 }
 
 // Write makes the files and returns the name of the configuration for "gatehouse serve --config". The audit log is
@@ -50,6 +53,12 @@ func Write(c Config) (string, error) {
 	fmt.Fprintf(&text, "executor:\n  dir: run\n  threads: %d\nlimits:\n  per_user: 128\nsession:\n  catalog: %s\n  schema: %s\ncatalogs:\n", c.Threads, c.Default, c.Default)
 	for set, dir := range c.Sets {
 		fmt.Fprintf(&text, "  %s:\n    type: sql\n    uri: %q\n", set, filepath.Join(dir, tpc.CatalogFile))
+	}
+	for name, file := range c.Catalogs {
+		fmt.Fprintf(&text, "  %s:\n    type: sql\n    uri: %q\n    roots: [%q]\n", name, file, c.Sets[c.Default])
+	}
+	if c.Grants != "" {
+		fmt.Fprintf(&text, "grants:\n  file: %q\n  admin_role: %s\n", c.Grants, Admin)
 	}
 	file := filepath.Join(c.Dir, "gatehouse.yaml")
 	return file, os.WriteFile(file, []byte(text.String()), 0o600)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,7 +89,20 @@ func (l leaf) trueFor(v *value) bool {
 	case notNull:
 		return v != nil
 	}
-	return v != nil && l.holds(v.compare(l.value))
+	if v == nil {
+		return false
+	}
+	// Not by compare and holds, which are judged here as well.
+	sign := strings.Compare(v.s, l.value.s)
+	switch {
+	case v.d != nil:
+		sign = v.d.Cmp(l.value.d)
+	case v.n < l.value.n:
+		sign = -1
+	case v.n > l.value.n:
+		sign = 1
+	}
+	return slices.Contains(map[operator][]int{equal: {0}, less: {-1}, lessEqual: {-1, 0}, greater: {1}, greaterEqual: {1, 0}}[l.op], sign)
 }
 
 func neighbour(v value, by int64) value {
@@ -252,6 +266,55 @@ func TestConditions(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"i = 5", "i=5"},
 		{"5 < i", "i>5"},
+		{"5 <= i", "i>=5"},
+		{"5 > i", "i<5"},
+		{"5 >= i", "i<=5"},
+		{"5 = i", "i=5"},
+		{"i < 5", "i<5"},
+		{"i <= 5", "i<=5"},
+		{"i > 5", "i>5"},
+		{"i OPERATOR(pg_catalog.=) 5", "-"},
+		{"i = -(-5)", "i=5"},
+		{"i = +5", "-"},
+		{"i = (-5)", "i=-5"},
+		{"i = 2147483647", "i=2147483647"},
+		{"i = 2147483648", "-"},
+		{"i = -2147483648", "i=-2147483648"},
+		{"i BETWEEN $1 AND $1", "-"},
+		{"i BETWEEN $1 AND 2", "and(i<=2)"},
+		{"(i = 1 AND l = $1) OR i = 2", "or(and(i=1) i=2)"},
+		{"l = $1 AND i = $1", "-"},
+		{"$1 IN (1, 2)", "-"},
+		{"l = true", "-"},
+		{"l = -'5'", "-"},
+		{"l = 5::bigint", "-"},
+		{"s = 'a'::text", `s="a"`},
+		{"s = 'a'::other.varchar[]", "-"},
+		{"s = DATE '1970-01-02'", "-"},
+		{"d = 'x'::varchar", "-"},
+		{"d = DATE '1970-01-03'", "d=2"},
+		{"d = DATE '2024-02-29'", "d=19782"},
+		{"d = DATE '2023-02-29'", "-"},
+		{"d = 19782", "-"},
+		{"t = 5", "-"},
+		{"t = TIMESTAMP '1969-12-31 23:59:59.999999'", "t=-1"},
+		{"t = '1970-01-01 00:00:00.123456'", "t=123456"},
+		{"t = '1970-01-01 00:00:00Z'", "-"},
+		{"t = '1970-01-01'", "-"},
+		{"t = DATE '1970-01-03'", "t=172800000000"},
+		{"t = DATE '1969-12-31'", "t=-86400000000"},
+		{"t = DATE '1970-01-32'", "-"},
+		{"z = '1970-01-01 00:00:01Z'", "z=1000000"},
+		{"z = '1970-01-01 00:00:01+00:00'", "z=1000000"},
+		{"z = TIMESTAMP '1970-01-01 00:00:00Z'", "-"},
+		{"n = 999.99", "n=99999"},
+		{"n = -999.99", "n=-99999"},
+		{"n = 0.5", "n=50"},
+		{"n = .5", "n=50"},
+		{"n = 5.", "n=500"},
+		{"n = 0999.9", "n=99990"},
+		{"n = 1000.0", "-"},
+		{"n = 1.500", "-"},
 		{"i >= -5", "i>=-5"},
 		{"i = 5.0", "-"},
 		{"i = 1e3", "-"},

@@ -61,6 +61,9 @@ type Table struct {
 	// Vended are the storage credentials that the catalog gave for this caller and table; nil if it gave none. They are never
 	// used for another caller.
 	Vended []Credential
+	// Computed tables have no Iceberg table behind them but Rows, texts by column. See the function Computed.
+	Computed bool
+	Rows     [][]*string
 }
 
 // Credential opens the storage below a prefix. Its keys are those of the Iceberg REST specification, "s3.access-key-id", ….

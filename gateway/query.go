@@ -92,6 +92,9 @@ func (r *run) plan(stmt *classify.Statement) (*plan.Plan, error) {
 		return nil, err
 	}
 	err = r.stage("decide", func() (err error) {
+		if err = r.fillInformation(bound, tables); err != nil {
+			return err
+		}
 		governed, err = r.govern(bound, tables)
 		return err
 	})

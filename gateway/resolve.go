@@ -36,6 +36,15 @@ func (r *run) resolve(stmt *classify.Statement) ([]*table, error) {
 	known := map[classify.Name]*table{}
 	for _, ref := range stmt.Tables() {
 		t := &table{ref: ref, name: ref.Resolve(ns), written: strings.Join(ref.Parts, "."), position: ref.Pos}
+		computed, err := r.findInformation(t)
+		if err != nil {
+			return nil, err
+		}
+		if computed {
+			r.event.Objects = append(r.event.Objects, audit.Object{Name: t.name.String()})
+			out = append(out, t)
+			continue
+		}
 		key := t.name
 		if k, ok := known[key]; ok {
 			t.name, t.current = k.name, k.current
@@ -304,6 +313,10 @@ func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, erro
 	decisions := make([]policy.Decision, len(tables))
 	described := make([]policy.Table, len(tables))
 	for i, t := range tables {
+		if t.loaded.Computed {
+			described[i], decisions[i] = policy.Table{Name: t.name, Columns: t.all}, policy.Decision{ID: r.id}
+			continue
+		}
 		described[i] = policy.Table{Name: t.name, UUID: t.loaded.UUID, Columns: t.all, Known: t.known, Version: travelName(t.ref.Travel)}
 		var used []string
 		for _, u := range b.Uses(i) {

@@ -74,10 +74,7 @@ func (r *run) showColumns(stmt *classify.Statement) ([][]string, error) {
 		return nil, &classify.SyntaxError{Message: "a table name is missing", Pos: -1}
 	}
 	t := &table{ref: ref, name: ref.Resolve(r.session.Namespace()), written: strings.Join(ref.Parts, "."), position: ref.Pos}
-	if err := r.find(t); err != nil {
-		return nil, err
-	}
-	cols, err := r.columnsOf(Table{Catalog: t.name.Catalog, Schema: t.name.Schema, Name: t.name.Table, Type: "BASE TABLE"})
+	cols, err := r.describe(t)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +86,25 @@ func (r *run) showColumns(stmt *classify.Statement) ([][]string, error) {
 		}
 	}
 	return rows, nil
+}
+
+// describe returns the columns of the table that a statement names.
+func (r *run) describe(t *table) ([]Column, error) {
+	computed, err := r.findInformation(t)
+	if err != nil {
+		return nil, err
+	}
+	if computed {
+		out := make([]Column, len(t.all))
+		for i, c := range t.all {
+			out[i] = Column{Column: c}
+		}
+		return out, nil
+	}
+	if err := r.find(t); err != nil {
+		return nil, err
+	}
+	return r.columnsOf(Table{Catalog: t.name.Catalog, Schema: t.name.Schema, Name: t.name.Table, Type: "BASE TABLE"})
 }
 
 // useNamespace changes where unqualified names resolve, if the caller may see that place.

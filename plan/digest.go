@@ -21,7 +21,7 @@ const digestVersion = "gatehouse relation 1"
 // The payload is a sequence of values in the order of the code below, each of which has one encoding: an integer or a
 // boolean is 8 bytes, big endian; a text is its length in bytes and then the bytes; a list or map is its length and then its
 // elements, a map's sorted by key; an optional value is 0, or 1 and then the value; an expression is the text of its
-// deterministic protobuf encoding, "" if there is none.
+// deterministic protobuf encoding, "" if there is none. The values of a computed scan follow all else, if it is one.
 func (r *Relation) PayloadDigest() (string, error) {
 	p := payload{h: sha256.New()}
 	p.text(digestVersion)
@@ -73,6 +73,7 @@ func (p *payload) scan(s *Scan) {
 	p.num(s.Snapshot)
 	p.num(s.Rows)
 	p.num(int64(s.FilesTotal))
+	p.num(s.Rough)
 	p.fields(s.Fields)
 	p.num(int64(len(s.Files)))
 	for i := range s.Files {
@@ -87,6 +88,17 @@ func (p *payload) scan(s *Scan) {
 		p.num(d.Offset)
 		p.num(d.Length)
 		p.fields(d.Equality)
+	}
+	if !s.Computed {
+		return
+	}
+	p.bool(true)
+	p.num(int64(len(s.Values)))
+	for _, row := range s.Values {
+		p.num(int64(len(row)))
+		for _, v := range row {
+			p.optional(v)
+		}
 	}
 }
 

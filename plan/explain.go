@@ -52,6 +52,8 @@ func (r *Relation) explain(b *strings.Builder) {
 	switch {
 	case r.Filter != nil || len(r.maskedColumns()) > 0:
 		line("files", "not shown, a policy applies")
+	case r.Scan.Computed:
+		line("rows", strconv.Itoa(len(r.Scan.Values))+", computed by the gateway")
 	case r.Scan.Snapshot == 0:
 		line("snapshot", "none, the table is empty")
 	default:

@@ -126,8 +126,11 @@ func (p *Planner) end(now time.Time, id auth.Identity, deadline time.Time) (time
 func consistent(tables []*catalog.Table) error {
 	seen := map[[3]string]string{}
 	for _, t := range tables {
-		if t == nil || t.Iceberg == nil {
+		if t == nil || t.Iceberg == nil && !t.Computed {
 			return fmt.Errorf("%w: a table is missing", ErrInvalid)
+		}
+		if t.Computed {
+			continue
 		}
 		key := [3]string{t.Catalog, t.Schema, t.Name}
 		at := fmt.Sprint(t.UUID, " ", t.Iceberg.MetadataLocation(), " ", t.Iceberg.Metadata().LastUpdatedMillis())

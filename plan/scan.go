@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gatehouse/catalog"
 	"gatehouse/policy"
@@ -17,6 +18,9 @@ func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation)
 		return Scan{}, fmt.Errorf("%w: relation %s is not of that table", ErrInvalid, r.CTE)
 	}
 	out := Scan{Catalog: t.Catalog, Schema: t.Schema, Table: t.Name, UUID: t.UUID}
+	if r.Filter != nil {
+		out.Rough = rough(0)
+	}
 	need, err := needed(t, r)
 	if err != nil {
 		return Scan{}, err
@@ -27,26 +31,48 @@ func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation)
 		if err != nil {
 			return Scan{}, err
 		}
-		snap.choose(&out, conditions(t, r))
+		snap.choose(&out, conditions(t, r), r.Filter != nil || len(snap.deletes) > 0)
 		for _, d := range out.Deletes {
 			for _, f := range d.Equality {
 				need[f.ID] = true
 			}
 		}
 	}
-	out.Fields, err = fields(t, need)
+	if out.Fields, err = fields(t, need); err != nil || !t.Computed {
+		return out, err
+	}
+	out.Computed, out.Rows = true, int64(len(t.Rows))
+	out.Values, err = values(t, out.Fields)
 	return out, err
 }
 
+// values cuts the rows of a computed table to fields.
+func values(t *catalog.Table, fs []Field) ([][]*string, error) {
+	at := make([]int, len(fs))
+	for i, f := range fs {
+		at[i] = slices.IndexFunc(t.Columns, func(c catalog.Column) bool { return c.FieldID == f.ID })
+	}
+	out := make([][]*string, len(t.Rows))
+	for n, row := range t.Rows {
+		if len(row) != len(t.Columns) {
+			return nil, fmt.Errorf("%w: a row of %d values for %d columns", ErrInvalid, len(row), len(t.Columns))
+		}
+		out[n] = make([]*string, len(fs))
+		for i, from := range at {
+			out[n][i] = row[from]
+		}
+	}
+	return out, nil
+}
+
 // choose fills in the files that may hold rows for which cond is true, and the deletes that apply to them.
-func (s *snapshot) choose(out *Scan, cond condition) {
+//
+// Where rows are hidden, one file at least is read and Rough takes the place of the number of rows: an engine that knew that there is nothing
+// to read, or how much, would plan otherwise, so that the statement's own failures came or stayed away by values and numbers of hidden rows.
+func (s *snapshot) choose(out *Scan, cond condition, hides bool) {
 	out.FilesTotal = len(s.data)
 	index := map[int]int{} // of s.deletes → of out.Deletes
-	for i := range s.data {
-		d := &s.data[i]
-		if cond != nil && !cond.mayMatch(s, d) {
-			continue
-		}
+	take := func(d *dataFile) {
 		f := d.file
 		f.Deletes = make([]int, 0, len(d.deletes))
 		for _, n := range d.deletes {
@@ -61,4 +87,32 @@ func (s *snapshot) choose(out *Scan, cond condition) {
 		out.Rows += f.Rows
 		out.Files = append(out.Files, f)
 	}
+	for i := range s.data {
+		if d := &s.data[i]; cond == nil || cond.mayMatch(s, d) {
+			take(d)
+		}
+	}
+	if !hides {
+		return
+	}
+	total := int64(0)
+	smallest := -1
+	for i := range s.data {
+		total += s.data[i].file.Rows
+		if smallest < 0 || s.data[i].file.Size < s.data[smallest].file.Size {
+			smallest = i
+		}
+	}
+	if out.Rough = rough(total); len(out.Files) == 0 && smallest >= 0 {
+		take(&s.data[smallest])
+	}
+}
+
+// rough is the next power of four, 64 at least, so that it tells the order of magnitude of n only.
+func rough(n int64) int64 {
+	out := int64(64)
+	for out < n && out < 1<<60 {
+		out *= 4
+	}
+	return out
 }

@@ -62,6 +62,12 @@ type Scan struct {
 	Deletes                []DeleteFile
 	Rows                   int64 // upper bound from the manifests
 	FilesTotal             int   // before pruning
+	// Rough is what to plan with in place of Rows where a filter or deletes hide rows, 0 where nothing does: a number that does not
+	// depend on what the statement asks for, and on hidden rows by the order of magnitude alone.
+	Rough int64
+	// Computed: there are no files. The rows are Values, texts by Fields; nil is NULL. An executor that cannot read such a scan refuses it.
+	Computed bool
+	Values   [][]*string
 }
 
 // Field is one top-level column to read.

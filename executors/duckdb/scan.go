@@ -134,8 +134,11 @@ func hasPositions(s *plan.Scan, f plan.File) (bool, error) {
 // text is a SELECT of the columns c<id>, without the deleted rows.
 func (s *scan) text() (string, error) {
 	fields := s.relation.Scan.Fields
+	if s.relation.Scan.Computed {
+		return computed(&s.relation.Scan)
+	}
 	if len(s.arms) == 0 {
-		return "SELECT " + stubColumns(fields) + " WHERE false", nil
+		return emptyScan(&s.relation.Scan), nil
 	}
 	arms := make([]string, len(s.arms))
 	for i, a := range s.arms {
@@ -145,6 +148,15 @@ func (s *scan) text() (string, error) {
 		}
 	}
 	return strings.Join(arms, " UNION ALL "), nil
+}
+
+// emptyScan has no rows. Where rows may be hidden, the engine must not see that there are none: it would leave out what else the statement
+// computes, and with it an error, so that this would tell a table without rows from one whose rows are all hidden.
+func emptyScan(s *plan.Scan) string {
+	if s.Rough == 0 {
+		return "SELECT " + stubColumns(s.Fields) + " WHERE false"
+	}
+	return fmt.Sprintf("SELECT %s FROM range(%d) AS r(i) WHERE i < 0", stubColumns(s.Fields), s.Rough)
 }
 
 // stubColumns are typed NULLs named like the fields.
@@ -172,7 +184,7 @@ func (s *scan) armText(a *arm) (string, error) {
 	if len(fields) == 0 {
 		b.WriteString("1 AS c0")
 	}
-	b.WriteString(" FROM " + a.read(fields) + " d")
+	b.WriteString(" FROM " + a.read(fields, s.relation.Scan.Rough/int64(len(s.arms))) + " d")
 	joins, err := s.equalityJoins(a)
 	if err != nil {
 		return "", err
@@ -245,11 +257,12 @@ func (a *arm) constant(f plan.Field) string {
 	return fmt.Sprintf("CAST((CAST(%s AS VARCHAR[]))[d.file_index::BIGINT + 1] AS %s)", list(values, func(s string) string { return s }), f.Type)
 }
 
-// read is the table function over the arm's files.
-func (a *arm) read(fields []plan.Field) string {
-	var rows int64
-	for _, f := range a.files {
-		rows += f.Rows
+// read is the table function over the arm's files. The engine reckons with rows, or with what the files have if that is 0.
+func (a *arm) read(fields []plan.Field, rows int64) string {
+	if rows == 0 {
+		for _, f := range a.files {
+			rows += f.Rows
+		}
 	}
 	links := list(a.files, func(f armFile) string { return literal(f.link.path) })
 	return readParquet(links, fields, a.layout, rows)

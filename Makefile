@@ -85,7 +85,7 @@ weaken: ## Take each barrier away, one by one: "make prove" has to find it
 
 .PHONY: mutate
 mutate: ## Change the product in small ways, one at a time: a test has to fail; ARGS="-sample 50" for some of them
-	nice -n 10 $(GO) run ./cmd/mutate -above $(ARGS)
+	nice -n 10 $(GO) run ./cmd/mutate -above . $(ARGS)
 
 .PHONY: classes
 classes: ## Probe every function and cast of the engine anew: executors/duckdb/classes/classes.tsv

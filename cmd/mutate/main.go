@@ -66,8 +66,7 @@ type options struct {
 	root, cache, survivors string
 	sample                 int
 	seed                   uint64
-	above                  bool
-	only                   *regexp.Regexp
+	above, only            *regexp.Regexp // above may be nil
 	packages               []string
 	rules                  []exclusion
 	out                    io.Writer
@@ -81,7 +80,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	o := options{root: ".", packages: targets, rules: exclusions, out: stdout, patience: 10 * time.Second}
 	f.IntVar(&o.sample, "sample", 0, "only `N` mutants of each package, by chance from -seed; 0: all")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of -sample")
-	f.BoolVar(&o.above, "above", false, "survivors meet the tests of the packages above")
+	above := f.String("above", "", "survivors meet the tests of the packages above that match this `expression`")
 	f.StringVar(&o.cache, "cache", filepath.Join(home, "gatehouse", "mutate"), "`folder` of results: a run goes on where another one stopped")
 	f.StringVar(&o.survivors, "survivors", "testdata/mutants/survivors.txt", "`file` of survivors and their reasons")
 	only := f.String("only", ".", "only mutants whose key matches this `expression`")
@@ -92,6 +91,11 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {
 		return err
+	}
+	if *above != "" {
+		if o.above, err = regexp.Compile(*above); err != nil {
+			return err
+		}
 	}
 	if f.NArg() > 0 {
 		o.packages = f.Args()
@@ -192,7 +196,7 @@ func (o *options) mutate(ctx context.Context) ([]verdict, error) {
 	for _, s := range in.sources {
 		vs := w.chosen(s)
 		err := w.stage(ctx, &program{pkg: in.relative(s.dir)}, vs)
-		if err == nil && o.above {
+		if err == nil && o.above != nil {
 			err = w.aboves(ctx, s, vs)
 		}
 		for i := range vs {

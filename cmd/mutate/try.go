@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -17,8 +18,23 @@ const (
 	unreached = "unreached" // no test came by it
 )
 
-// quick is how long the tests take that are tried before the others.
+// quick is how long the tests take that are tried first; each part after that takes four times as long.
 const quick = 400 * time.Millisecond
+
+// parts sorts tests by how long they take, and cuts them into runs: most mutants die of a quick test.
+func parts(guards []guard) [][]guard {
+	slices.SortStableFunc(guards, func(a, b guard) int { return cmp.Compare(a.took, b.took) })
+	var out [][]guard
+	for budget := quick; len(guards) > 0; budget *= 4 {
+		n, sum := 0, time.Duration(0)
+		for n < len(guards) && (n == 0 || sum+guards[n].took < budget) {
+			sum += guards[n].took
+			n++
+		}
+		out, guards = append(out, guards[:n]), guards[n:]
+	}
+	return out
+}
 
 // try runs the tests that come by a mutant, quick ones first, until one fails.
 func (p *program) try(ctx context.Context, m *mutation, b *baseline, patience time.Duration) (status, by string, err error) {
@@ -31,16 +47,7 @@ func (p *program) try(ctx context.Context, m *mutation, b *baseline, patience ti
 	if len(guards) == 0 {
 		return unreached, "", nil
 	}
-	slices.SortStableFunc(guards, func(a, b guard) int { return int(a.took - b.took) })
-	n, sum := 0, time.Duration(0)
-	for n < len(guards) && (n == 0 || sum+guards[n].took < quick) {
-		sum += guards[n].took
-		n++
-	}
-	for _, part := range [][]guard{guards[:n], guards[n:]} {
-		if len(part) == 0 {
-			continue
-		}
+	for _, part := range parts(guards) {
 		names, limit := []string{}, patience
 		for _, g := range part {
 			names = append(names, g.name)

@@ -123,7 +123,7 @@ func (w *worker) prepare(ctx context.Context, p *program) (*measured, error) {
 // aboves takes survivors of a package through the programs above it.
 func (w *worker) aboves(ctx context.Context, s *source, vs []verdict) error {
 	for i := range above {
-		if above[i].pkg == w.in.relative(s.dir) {
+		if above[i].pkg == w.in.relative(s.dir) || !w.o.above.MatchString(above[i].pkg) {
 			continue
 		}
 		if err := w.stage(ctx, &above[i], vs); err != nil {

@@ -110,29 +110,36 @@ here contains principal if {
 }
 
 above contains principal if {
+	data.gateway.grants.catalogs[cat].allow
 	some principal in active
 	data.gateway.grants.reach[principal][cat]["*"]
 }
 
-# The columns of the table that grants open, "*" for all of them.
+# The columns of the table that grants open, "*" for all of them. Each rule first asks whether anybody holds anything on the
+# object at all, and then what the principal holds, which is little, rather than for each privilege that would do.
 covered contains column if {
+	data.gateway.grants.tables[cat][sch][tab].allow
 	some principal in here
-	some privilege in sufficient
-	some column in data.gateway.grants.tables[cat][sch][tab].allow[principal][privilege].columns
+	some privilege, held in data.gateway.grants.tables[cat][sch][tab].allow[principal]
+	privilege in sufficient
+	some column in held.columns
 }
 
 covered contains "*" if {
+	data.gateway.grants.futures[cat][sch].allow
 	some principal in here
-	some privilege in sufficient
-	not tab in data.gateway.grants.futures[cat][sch].allow[principal][privilege].except
-	data.gateway.grants.futures[cat][sch].allow[principal][privilege].columns
+	some privilege, held in data.gateway.grants.futures[cat][sch].allow[principal]
+	privilege in sufficient
+	not tab in held.except
+	held.columns
 	tab
 }
 
 covered contains "*" if {
+	data.gateway.grants.schemas[cat][sch].allow
 	some principal in here
-	some privilege in sufficient
-	data.gateway.grants.schemas[cat][sch].allow[principal][privilege]
+	some privilege, _ in data.gateway.grants.schemas[cat][sch].allow[principal]
+	privilege in sufficient
 }
 
 covered contains "*" if {
@@ -143,6 +150,7 @@ covered contains "*" if {
 
 # Few principals have denials at all, so that nobody else pays for them.
 denying contains principal if {
+	data.gateway.grants.denials
 	some principal in holds
 	data.gateway.grants.denials[principal][cat]
 }

@@ -74,12 +74,13 @@ by_name(rule) if {
 
 # --- Masks ---
 
-column := input.action.resource.column
+# What a column is called in the data. No rule mentions input.action.resource.column as a whole: see entry/trino.rego.
+names contains grants.key(input.action.resource.column.gateway.field_id)
 
-# What a column is called in the data.
-names contains grants.key(column.gateway.field_id)
-
-names contains lower(column.columnName) if not startswith(column.columnName, "#")
+names contains lower(name) if {
+	name := input.action.resource.column.columnName
+	not startswith(name, "#")
+}
 
 masks contains mask if {
 	some name, rule in data.gateway.grants.masks[grants.cat][grants.sch][grants.tab]
@@ -102,7 +103,7 @@ made(name, rule, origin) := object.union(
 	meaning(rule, value_of(rule)),
 )
 
-value_of(rule) := {"value": column.gateway.field_id} if rule.value == true
+value_of(rule) := {"value": input.action.resource.column.gateway.field_id} if rule.value == true
 
 value_of(rule) := {} if not rule.value == true
 

@@ -133,7 +133,6 @@ func hasPositions(s *plan.Scan, f plan.File) (bool, error) {
 
 // text is a SELECT of the columns c<id>, without the deleted rows.
 func (s *scan) text() (string, error) {
-	fields := s.relation.Scan.Fields
 	if s.relation.Scan.Computed {
 		return computed(&s.relation.Scan)
 	}

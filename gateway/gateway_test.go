@@ -113,14 +113,61 @@ func TestCancel(t *testing.T) {
 
 // A session's own time limit ends its statements, and a larger one than the gateway's does not help.
 func TestTimeout(t *testing.T) {
-	g, _ := newGateway(t, gateway.Limits{Statement: time.Second})
-	s := session(t, g, "admin")
-	for _, set := range []string{"SET statement_timeout = '150ms'", "SET statement_timeout = '1h'"} {
-		if _, err := rows(t, g, s, set); err != nil {
+	for _, c := range []struct {
+		limit time.Duration
+		set   string
+	}{{time.Hour, "SET statement_timeout = '150ms'"}, {150 * time.Millisecond, "SET statement_timeout = '1h'"}, {150 * time.Millisecond, "SET statement_timeout = 0"}} {
+		g, _ := newGateway(t, gateway.Limits{Statement: c.limit})
+		s := session(t, g, "admin")
+		if _, err := rows(t, g, s, c.set); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := rows(t, g, s, endless); !errors.Is(err, gateway.ErrTimeout) {
-			t.Errorf("after %s: %v, want ErrTimeout", set, err)
+			t.Errorf("%s with a limit of %s: %v, want ErrTimeout", c.set, c.limit, err)
+		}
+	}
+}
+
+// A result is run once. Closing it afterwards, or running it after it was closed, does nothing.
+func TestResultRunsOnce(t *testing.T) {
+	g, sink := newGateway(t, gateway.Limits{})
+	s := session(t, g, "admin")
+	for _, sql := range []string{"SELECT 1", "SHOW timezone"} {
+		res, err := g.Query(t.Context(), s, sql)
+		check(t, err)
+		r, err := res.Run(t.Context())
+		check(t, err)
+		for what, again := range map[string]func() error{
+			"Run": func() error { _, err := res.Run(t.Context()); return err },
+			"Run after Close": func() error {
+				res.Close()
+				_, err := res.Run(t.Context())
+				return err
+			},
+		} {
+			if err := again(); !errors.Is(err, gateway.ErrUsed) {
+				t.Errorf("%s: a second %s: %v", sql, what, err)
+			}
+		}
+		n := int64(0)
+		for r.Next() {
+			n += r.RecordBatch().NumRows()
+		}
+		if r.RecordBatch() != nil {
+			t.Errorf("%s: a batch after the end", sql)
+		}
+		if err := r.Err(); n != 1 || err != nil {
+			t.Errorf("%s: %d rows, %v", sql, n, err)
+		}
+		r.Release()
+		if e := sink.last(); e.Outcome != audit.Done || e.Rows != 1 {
+			t.Errorf("%s: %s with %d rows", sql, e.Outcome, e.Rows)
+		}
+		res, err = g.Query(t.Context(), s, sql)
+		check(t, err)
+		res.Close()
+		if _, err := res.Run(t.Context()); !errors.Is(err, gateway.ErrUsed) || sink.last().Outcome != audit.Cancelled {
+			t.Errorf("%s: closed, then run: %v, %s", sql, err, sink.last().Outcome)
 		}
 	}
 }

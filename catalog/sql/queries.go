@@ -28,9 +28,9 @@ type row struct {
 // has the column iceberg_type, V0 lacks it and has no views.
 type queries struct {
 	db     *sql.DB
-	one    string
 	some   string
 	spaces string
+	find   func(ctx context.Context, args ...any) *sql.Row // of a catalog, a namespace and a name
 }
 
 func newQueries(db *sql.DB, dialect icesql.SupportedDialect) (queries, error) {
@@ -55,13 +55,22 @@ func newQueries(db *sql.DB, dialect icesql.SupportedDialect) (queries, error) {
 	}
 	from := fmt.Sprintf("SELECT table_namespace, table_name, metadata_location, %s FROM iceberg_tables WHERE catalog_name = %s AND table_namespace = %s",
 		kind, mark(1), mark(2))
-	return queries{
+	q := queries{
 		db:   db,
-		one:  from + " AND table_name = " + mark(3),
 		some: from + " ORDER BY table_name",
 		spaces: fmt.Sprintf("SELECT table_namespace FROM iceberg_tables WHERE catalog_name = %s"+
 			" UNION SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = %s", mark(1), mark(2)),
-	}, nil
+	}
+	text := from + " AND table_name = " + mark(3)
+	q.find = func(ctx context.Context, args ...any) *sql.Row { return db.QueryRowContext(ctx, text, args...) }
+	if dialect == icesql.SQLite { // its driver would compile the text for each table of each statement; PostgreSQL's remembers
+		one, err := db.Prepare(text)
+		if err != nil {
+			return queries{}, err
+		}
+		q.find = one.QueryRowContext // it lives as long as db
+	}
+	return q, nil
 }
 
 // row returns the row with exactly these names; its location is empty if there is none. The names of the row are those that are stored,
@@ -70,7 +79,7 @@ func (q queries) row(ctx context.Context, cat, schema, name string) (row, error)
 	if strings.HasPrefix(schema, encodedNamespace) {
 		return row{}, nil // how a namespace is stored is not its name
 	}
-	r, err := scan(q.db.QueryRowContext(ctx, q.one, cat, schema, name))
+	r, err := scan(q.find(ctx, cat, schema, name))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return row{}, nil

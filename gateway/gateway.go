@@ -37,11 +37,13 @@ type Config struct {
 	Grants   policy.RightsStore // nil: GRANT and the like are refused
 	Default  classify.Namespace // where unqualified names of a new session resolve
 	Limits   Limits
-	Steady   bool                  // see policy.Decision
-	Log      *slog.Logger          // nil: discard
-	Now      func() time.Time      // nil: time.Now
-	Rand     io.Reader             // nil: crypto/rand
-	Metrics  prometheus.Registerer // nil: none
+	// HomeIssuer is the issuer whose users are named by their name alone in rights; "": there is one issuer. See policy.UserPrincipal.
+	HomeIssuer string
+	Steady     bool                  // see policy.Decision
+	Log        *slog.Logger          // nil: discard
+	Now        func() time.Time      // nil: time.Now
+	Rand       io.Reader             // nil: crypto/rand
+	Metrics    prometheus.Registerer // nil: none
 }
 
 // DefaultStatement is how long a statement may run if Limits do not say.

@@ -69,7 +69,10 @@ func (r *run) noteRights(changes []policy.Change) {
 	r.event.Objects = nil
 	for _, c := range changes {
 		name := c.Object.String()
-		if name == "" {
+		switch {
+		case name == "" && c.Rule != nil:
+			name = "mask " + c.Rule.Name
+		case name == "":
 			name = "role " + c.Role
 		}
 		if len(r.event.Objects) == 0 || r.event.Objects[len(r.event.Objects)-1].Name != name {
@@ -88,7 +91,10 @@ func (r *run) changes(a *classify.Access, base policy.Rights) ([]policy.Change, 
 	case classify.Grant, classify.Revoke, classify.Deny:
 		return r.privilegeChanges(a, base)
 	}
-	return nil, &classify.UnsupportedError{Construct: string(a.Action), Pos: -1}
+	if a.Rule != nil {
+		return r.ruleChanges(a, base)
+	}
+	return r.tagChanges(a, base)
 }
 
 // may asks the policy for one change.
@@ -173,7 +179,7 @@ func (r *run) memberChanges(a *classify.Access, base policy.Rights) ([]policy.Ch
 		}
 		names[i] = name
 	}
-	grantees, err := principals(a.Grantees, base)
+	grantees, err := r.principals(a.Grantees, base)
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +192,13 @@ func (r *run) memberChanges(a *classify.Access, base policy.Rights) ([]policy.Ch
 	return out, nil
 }
 
-// principals resolves grantees: roles must exist, users and groups are whom the sign-in names.
-func principals(gs []classify.Grantee, base policy.Rights) ([]policy.Principal, error) {
+// principals resolves grantees: roles must exist, users and groups are whom the sign-in names. To who is no administrator,
+// roles that are neither his nor his to give are as good as none: he must not learn by trying which there are.
+func (r *run) principals(gs []classify.Grantee, base policy.Rights) ([]policy.Principal, error) {
+	knows, err := r.knownRoles(base)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]policy.Principal, len(gs))
 	for i, g := range gs {
 		name := g.Name
@@ -200,11 +211,42 @@ func principals(gs []classify.Grantee, base policy.Rights) ([]policy.Principal, 
 			if err != nil {
 				return nil, err
 			}
+			if !slices.Contains(knows, known) {
+				return nil, noSuchRole(name)
+			}
 			name = known
+		case "user":
+			out[i] = policy.IssuedUser(name, g.Issuer, r.g.cfg.HomeIssuer)
+			continue
 		}
 		out[i] = policy.Principal(g.Kind + ":" + name)
 	}
 	return out, nil
+}
+
+// knownRoles are the roles that the caller may name as grantees.
+func (r *run) knownRoles(base policy.Rights) ([]string, error) {
+	admin, err := r.administers()
+	if err != nil || admin {
+		return base.Roles(), err
+	}
+	out := r.ownRoles(base)
+	for _, p := range r.principalsOf(base) {
+		_, giving := base.RolesOf(p)
+		out = append(out, giving...)
+	}
+	return out, nil
+}
+
+// principalsOf are all principals that the caller is.
+func (r *run) principalsOf(base policy.Rights) []policy.Principal {
+	out := own(base, r.session.identity, r.g.cfg.HomeIssuer)
+	for _, role := range reachable(base, out) {
+		if p := policy.Principal("role:" + role); !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // privilegeChanges makes GRANT, REVOKE and DENY of privileges into one change for each object, privilege and grantee.
@@ -234,7 +276,7 @@ func (r *run) privilegeChanges(a *classify.Access, base policy.Rights) ([]policy
 			}
 		}
 	}
-	grantees, err := principals(a.Grantees, base)
+	grantees, err := r.principals(a.Grantees, base)
 	if err != nil {
 		return nil, err
 	}
@@ -308,5 +350,5 @@ func (r *run) setRole(stmt *classify.Statement) error {
 
 // ownRoles are the roles of the caller, through roles of roles.
 func (r *run) ownRoles(base policy.Rights) []string {
-	return reachable(base, own(base, r.session.identity))
+	return reachable(base, own(base, r.session.identity, r.g.cfg.HomeIssuer))
 }

@@ -16,6 +16,7 @@ type target struct {
 	written string
 	except  []string                          // future tables: those that exist
 	load    func() ([]classify.Column, error) // the columns that the caller may know of
+	table   func() (*catalog.Table, error)    // of a table, what its catalog has
 }
 
 // columns resolves a list of columns as queries do.
@@ -210,11 +211,20 @@ func (n naming) listed(cat catalog.Catalog, name classify.Name) (classify.Name, 
 }
 
 func (n naming) found(cat catalog.Catalog, name classify.Name) target {
+	var loaded *catalog.Table
+	table := func() (*catalog.Table, error) {
+		var err error
+		if loaded == nil {
+			loaded, err = cat.Table(n.r.ctx, n.r.session.identity, name.Schema, name.Table)
+		}
+		return loaded, err
+	}
 	return target{
 		object:  policy.Object{Level: classify.LevelTable, Catalog: name.Catalog, Schema: name.Schema, Table: name.Table},
 		written: name.Table,
+		table:   table,
 		load: func() ([]classify.Column, error) {
-			loaded, err := cat.Table(n.r.ctx, n.r.session.identity, name.Schema, name.Table)
+			loaded, err := table()
 			if err != nil {
 				return nil, err
 			}
@@ -227,8 +237,8 @@ func (n naming) found(cat catalog.Catalog, name classify.Name) target {
 }
 
 // own returns the principals that id is without any role of a role, as lib/grants.rego has them.
-func own(base policy.Rights, id auth.Identity) []policy.Principal {
-	out := []policy.Principal{"public", policy.Principal("user:" + id.User)}
+func own(base policy.Rights, id auth.Identity, home string) []policy.Principal {
+	out := []policy.Principal{"public", policy.UserPrincipal(id, home)}
 	for _, g := range id.Groups {
 		out = append(out, policy.Principal("group:"+g))
 	}

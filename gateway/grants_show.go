@@ -22,6 +22,9 @@ var accessSchemas = map[classify.Action]*arrow.Schema{
 	classify.ShowEffective:   textSchema("effect", "privilege", "level", "object", "columns", "grant_option", "via"),
 	classify.EffectivePolicy: textSchema("part", "name", "effect", "rule"),
 	classify.CheckAccess:     textSchema("allowed", "reason"),
+	classify.ShowFilters:     textSchema("name", "table", "expression", "binds", "spares", "made_by", "made_at"),
+	classify.ShowMasks:       textSchema("name", "table", "columns", "tag", "expression", "binds", "spares", "priority", "made_by", "made_at"),
+	classify.ShowTags:        textSchema("table", "column", "tag", "value"),
 }
 
 // historyRows is how many statements SHOW GRANT HISTORY goes back.
@@ -55,6 +58,10 @@ func (r *run) showAccess(stmt *classify.Statement) ([][]string, error) {
 		return v.effectivePolicy(a)
 	case classify.CheckAccess:
 		return v.checkAccess(a)
+	case classify.ShowFilters, classify.ShowMasks:
+		return v.rules(a)
+	case classify.ShowTags:
+		return v.tags(a)
 	}
 	return nil, &classify.UnsupportedError{Construct: string(a.Action), Pos: -1}
 }
@@ -79,13 +86,7 @@ type viewer struct {
 
 // mine are the principals that the caller is.
 func (v viewer) mine(base policy.Rights) []policy.Principal {
-	out := own(base, v.session.identity)
-	for _, role := range reachable(base, out) {
-		if p := policy.Principal("role:" + role); !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return v.principalsOf(base)
 }
 
 func (v viewer) roles() [][]string {
@@ -115,7 +116,7 @@ func (v viewer) grants(a *classify.Access) ([][]string, error) {
 	mine := v.mine(v.base)
 	var only policy.Principal
 	if len(a.Grantees) == 1 {
-		ps, err := principals(a.Grantees, v.base)
+		ps, err := v.principals(a.Grantees, v.base)
 		if err != nil && !v.all {
 			return nil, nil // a role of others and no role look the same
 		}
@@ -202,7 +203,10 @@ func (v viewer) members(base policy.Rights, p policy.Principal) []policy.Princip
 }
 
 func kindAndName(p policy.Principal) (kind, name string) {
-	kind, name, _ = strings.Cut(string(p), ":")
+	kind, name, issuer := p.Split()
+	if issuer != "" {
+		name += " from issuer " + issuer
+	}
 	return kind, name
 }
 
@@ -268,26 +272,28 @@ func (v viewer) history() ([][]string, error) {
 // subject is who a question is about: the caller himself with all that his sign-in says, or somebody else of whom only
 // the store of rights is known.
 type subject struct {
-	start []policy.Principal
-	user  string // "" if it is no user
-	self  bool
+	start  []policy.Principal
+	user   string // "" if it is no user
+	issuer string // of the user; "": the home issuer
+	self   bool
 }
 
 func (v viewer) subject(gs []classify.Grantee) (subject, error) {
 	id := v.session.identity
-	if len(gs) == 0 || gs[0].Kind == "user" && gs[0].Name == id.User {
-		return subject{own(v.base, id), id.User, true}, nil
+	me := policy.UserPrincipal(id, v.g.cfg.HomeIssuer)
+	if len(gs) == 0 || gs[0].Kind == "user" && policy.IssuedUser(gs[0].Name, gs[0].Issuer, v.g.cfg.HomeIssuer) == me {
+		return subject{own(v.base, id, v.g.cfg.HomeIssuer), id.User, id.Issuer, true}, nil
 	}
 	if !v.all {
 		return subject{}, v.denied("other people's rights")
 	}
-	ps, err := principals(gs, v.base)
+	ps, err := v.principals(gs, v.base)
 	if err != nil {
 		return subject{}, err
 	}
 	s := subject{start: []policy.Principal{ps[0], "public"}}
 	if gs[0].Kind == "user" {
-		s.user = gs[0].Name
+		s.user, s.issuer = gs[0].Name, gs[0].Issuer
 	}
 	return s, nil
 }
@@ -300,8 +306,14 @@ func (v viewer) judgeOf(s subject) (policy.Judge, error) {
 	if s.user == "" {
 		return nil, &classify.SyntaxError{Message: "this question is about a user: FOR USER name", Pos: -1}
 	}
+	issuer := s.issuer
+	if issuer == "" {
+		if issuer = v.g.cfg.HomeIssuer; issuer == "" {
+			issuer = "gatehouse:question"
+		}
+	}
 	c := v.caller(classify.KindSelect, "")
-	c.Identity = auth.Identity{Issuer: "gatehouse:question", Subject: s.user, User: s.user, Principal: s.user, Method: "none"}
+	c.Identity = auth.Identity{Issuer: issuer, Subject: s.user, User: s.user, Principal: s.user, Method: "none"}
 	c.Session = nil
 	return v.g.cfg.Decider.Judge(v.ctx, c)
 }

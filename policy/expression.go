@@ -165,6 +165,9 @@ func resolve(parts []string, t Table) (classify.Column, error) {
 			hits = append(hits, c)
 		}
 	}
+	if len(hits) == 0 {
+		return classify.Column{}, fmt.Errorf("column %q does not exist", name)
+	}
 	if len(hits) != 1 {
 		return classify.Column{}, fmt.Errorf("the table has %d columns named %q", len(hits), name)
 	}

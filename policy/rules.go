@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,6 +172,55 @@ func BindRule(sql string, t Table, mask bool, value *classify.Column) (fields ma
 		delete(b.named, Value)
 	}
 	return b.named, reads, nil
+}
+
+// CheckMask reports why a mask cannot stand in for a column of t: an engine would cast what it gives to the column's type, and
+// fail on the first row.
+func CheckMask(e Expression, t Table, column classify.Column) error {
+	n, _, err := expression(e, t)
+	if err == nil && column.Type != "VARCHAR" && isText(n, t) {
+		err = fmt.Errorf("it gives text, and column %q is %s", column.Name, column.Type)
+	}
+	return err
+}
+
+// textFunctions give text, whatever they are called with.
+var textFunctions = []string{
+	"concat", "concat_ws", "left", "lower", "lpad", "ltrim", "md5", "regexp_extract", "regexp_replace", "repeat", "replace", "reverse", "right",
+	"rpad", "rtrim", "sha256", "split_part", "substr", "substring", "to_base64", "to_hex", "hex", "translate", "trim", "upper", HashFunction,
+}
+
+// isText reports whether the value of n is surely a text.
+func isText(n *pgquery.Node, t Table) bool {
+	any := func(ns []*pgquery.Node) bool {
+		return slices.ContainsFunc(ns, func(n *pgquery.Node) bool { return isText(n, t) })
+	}
+	switch x := n.GetNode().(type) {
+	case *pgquery.Node_AConst:
+		return x.AConst.GetSval() != nil
+	case *pgquery.Node_ColumnRef:
+		c, ok := columnNamed(t.Columns, x.ColumnRef.Fields[0].GetString_().GetSval())
+		return ok && c.Type == "VARCHAR"
+	case *pgquery.Node_AExpr:
+		return x.AExpr.Kind == pgquery.A_Expr_Kind_AEXPR_OP && x.AExpr.Name[0].GetString_().GetSval() == "||" ||
+			x.AExpr.Kind == pgquery.A_Expr_Kind_AEXPR_NULLIF && isText(x.AExpr.Lexpr, t)
+	case *pgquery.Node_CaseExpr:
+		for _, w := range x.CaseExpr.Args {
+			if isText(w.GetCaseWhen().GetResult(), t) {
+				return true
+			}
+		}
+		return isText(x.CaseExpr.Defresult, t)
+	case *pgquery.Node_CoalesceExpr:
+		return any(x.CoalesceExpr.Args)
+	case *pgquery.Node_MinMaxExpr:
+		return any(x.MinMaxExpr.Args)
+	case *pgquery.Node_TypeCast:
+		return x.TypeCast.TypeName.Names[0].GetString_().GetSval() == "varchar"
+	case *pgquery.Node_FuncCall:
+		return slices.Contains(textFunctions, x.FuncCall.Funcname[len(x.FuncCall.Funcname)-1].GetString_().GetSval())
+	}
+	return false
 }
 
 func hasColumn(t Table, name string) bool {

@@ -139,6 +139,9 @@ func fields(v any) (map[string]int, error) {
 }
 
 func integer(v any) (int, error) {
+	if i, ok := v.(int); ok { // from the rights, which hold Go's integers
+		return i, nil
+	}
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0, errors.New("not a number")

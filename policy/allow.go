@@ -66,8 +66,8 @@ func checkShape(m protoreflect.Message) error {
 // operators are those of PostgreSQL's grammar that mean the same in DuckDB.
 var operators = []string{"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%", "||", "~~", "!~~", "~~*", "!~~*"}
 
-// conditions are the operators and forms whose value is a boolean.
-var conditions = []string{"=", "<>", "<", "<=", ">", ">=", "~~", "!~~", "~~*", "!~~*"}
+// conditions are the operators whose value is a boolean. LIKE and the like are forms of their own.
+var conditions = []string{"=", "<>", "<", "<=", ">", ">="}
 
 // checkOperator refuses operators and forms of A_Expr that are not on the list.
 func checkOperator(x *pgquery.A_Expr) error {

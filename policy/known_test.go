@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"testing"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
@@ -50,9 +51,31 @@ func TestAsKnown(t *testing.T) {
 			t.Error(what)
 		}
 	}
+	_, err = Apply(b, "r", []Table{old}, []Decision{{Masks: map[string]Expression{"nosuch": {SQL: "NULL"}}}})
+	if _, ok := errors.AsType[*PolicyError](err); !ok {
+		t.Errorf("a mask of no column is the policy's fault: %v", err)
+	}
 	old.Known = old.Known[1:]
 	if _, err := Apply(b, "r", []Table{old}, []Decision{{}}); err == nil {
 		t.Error("fewer names than columns")
+	}
+	if s, err = classify.Parse("SELECT count(*) FROM old"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = s.Bind([]classify.Relation{{Name: name, Columns: old.Columns}}); err != nil {
+		t.Fatal(err)
+	}
+	old.Known = nil
+	if _, err := Apply(b, "r", []Table{old}, []Decision{{}}); err != nil {
+		t.Errorf("control: %v", err)
+	}
+	old.Columns = old.Columns[:1]
+	if _, err := Apply(b, "r", []Table{old}, []Decision{{}}); err != nil {
+		t.Errorf("one column is enough to count rows: %v", err)
+	}
+	old.Columns = nil
+	if _, err := Apply(b, "r", []Table{old}, []Decision{{}}); err == nil {
+		t.Error("a table without columns")
 	}
 }
 
@@ -113,6 +136,7 @@ func TestBindRule(t *testing.T) {
 		{"true", false, nil, map[string]int{}, false},
 		{"region = current_user", false, nil, map[string]int{"region": 3}, false},
 		{"is_role_in_session('x')", false, nil, map[string]int{}, false},
+		{"region = current_role", false, nil, map[string]int{"region": 3}, false},
 		{"region", false, nil, nil, false}, // no condition
 		{"customers.region = 'EU'", false, nil, nil, false},
 		{"nosuch = 1", false, nil, nil, false},

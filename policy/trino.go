@@ -31,8 +31,6 @@ func rewriteCall(name string, args []*pgquery.Node) (*pgquery.Node, error) {
 			return call("upper", args[0]), nil
 		}
 		return call("hex", args...), nil
-	case "from_base64", "to_base64", "md5", "sha256":
-		return call(name, args...), nil
 	case "regexp_like":
 		return call("regexp_matches", args...), nil
 	case "regexp_replace":

@@ -2,7 +2,9 @@ package gateway
 
 import (
 	"errors"
+	"log/slog"
 	"slices"
+	"strings"
 
 	"gatehouse/plan"
 	"gatehouse/policy"
@@ -42,5 +44,21 @@ func (r *run) blame(err error) {
 	var fault *policy.PolicyError
 	if errors.As(err, &fault) {
 		r.event.Decision, r.event.Rule = fault.Decision, fault.Rule
+	}
+}
+
+// breakGlass begins the id of a filter by which a policy says that a statement uses an emergency right.
+const breakGlass = "break_glass:"
+
+// alarm makes the use of emergency rights loud: the operator's log and a metric have each statement. The audit event has the filter.
+func (r *run) alarm() {
+	for _, o := range r.event.Objects {
+		for _, f := range o.Filters {
+			if strings.HasPrefix(f, breakGlass) {
+				r.g.metrics.alarms.Inc()
+				r.g.cfg.Log.Warn("break-glass access", slog.String("query", r.id), slog.String("user", r.session.identity.User),
+					slog.String("table", o.Name), slog.String("reason", strings.TrimSpace(strings.TrimPrefix(f, breakGlass))))
+			}
+		}
 	}
 }

@@ -15,6 +15,7 @@ type metrics struct {
 	stages   *prometheus.HistogramVec // stage
 	rows     prometheus.Counter
 	bytes    prometheus.Counter
+	alarms   prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -35,11 +36,14 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gatehouse_result_bytes_total", Help: "Bytes of Arrow buffers sent to clients.",
 		}),
+		alarms: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gatehouse_break_glass_total", Help: "Tables that statements read by an emergency right.",
+		}),
 	}
 	if reg == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.running, m.finished, m.stages, m.rows, m.bytes} {
+	for _, c := range []prometheus.Collector{m.running, m.finished, m.stages, m.rows, m.bytes, m.alarms} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}

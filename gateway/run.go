@@ -121,6 +121,7 @@ func (r *run) finish(err error) error {
 func (r *run) record(err error) error {
 	r.event.Outcome, r.event.Error = outcome(err), class(err)
 	r.blame(err)
+	r.alarm()
 	r.event.Duration = r.g.cfg.Now().Sub(r.start)
 	r.g.metrics.end(&r.event)
 	r.log(err)

@@ -74,6 +74,7 @@ type PolicyConfig struct {
 	Prefer      string        `yaml:"prefer"`        // batch: ask batch rules where both forms exist
 	Timeout     time.Duration `yaml:"timeout"`       // of one decision; default 2s
 	Steady      bool          `yaml:"steady"`        // no part of a statement decides what is read of a table with hidden rows or values; slower, see security.md; default false
+	Shadow      string        `yaml:"shadow"`        // folder of a candidate policy that is asked beside the one in force; differences go to the log and metrics alone
 	HashKeyFile string        `yaml:"hash_key_file"` // file with the key of gw_hash masks, at least 32 bytes; without it they are refused
 }
 

@@ -23,7 +23,7 @@ func (c *Config) resolve(dir string) {
 		}
 	}
 	for _, p := range []*string{
-		&c.TLS.Cert, &c.TLS.Key, &c.TLS.ClientCA, &c.Auth.UsersFile, &c.Auth.TaskKey, &c.Policy.Dir, &c.Policy.HashKeyFile,
+		&c.TLS.Cert, &c.TLS.Key, &c.TLS.ClientCA, &c.Auth.UsersFile, &c.Auth.TaskKey, &c.Policy.Dir, &c.Policy.Shadow, &c.Policy.HashKeyFile,
 		&c.Policy.Bundle.TokenFile, &c.Policy.Bundle.KeyFile, &c.Executor.Dir, &c.Audit.File,
 		&c.Grants.File, &c.Grants.Postgres,
 	} {

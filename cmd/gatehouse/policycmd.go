@@ -23,6 +23,8 @@ const policyHelp = `Usage:
                                          what the policy decides about one table, and the rules that held
   gatehouse policy explain [DIR] --user U 'SELECT …'
                                          decision, rules, filters and masks, governed SQL, plan; nothing is run
+  gatehouse policy diff DIR DIR          who gains and loses which rows, columns and masks: the users of the configuration's users file, one
+                                         caller a role, and one without roles; or --user alone. --exit-code: 1 if the policies differ
   gatehouse policy why ID                the story of a decision or statement, from the audit log: --audit FILE or --config FILE;
                                          --log FILE adds causes from the server's log
   gatehouse policy fmt DIR               format all Rego; --dry lists what would change, and fails if anything would
@@ -54,6 +56,7 @@ type policyOptions struct {
 	audit    string
 	log      string
 	dry      bool
+	exitCode bool
 }
 
 // policyVerb is one word after "gatehouse policy".
@@ -68,6 +71,7 @@ var policyVerbs = map[string]policyVerb{
 	"test":    {0, 1, testPolicy},
 	"eval":    {0, 1, evalPolicy},
 	"explain": {1, 2, explainPolicy},
+	"diff":    {2, 2, diffPolicy},
 	"fmt":     {1, 1, fmtPolicy},
 	"why":     {1, 1, whyPolicy},
 }
@@ -137,6 +141,7 @@ func (o *policyOptions) flags(env environment) *flag.FlagSet {
 	fs.StringVar(&o.column, "column", "", "eval: this `column` only")
 	fs.StringVar(&o.audit, "audit", "", "why: the audit log's `file`, instead of the configuration's")
 	fs.StringVar(&o.log, "log", "", "why: `file` with what the server wrote to standard error")
+	fs.BoolVar(&o.exitCode, "exit-code", false, "diff: end with 1 if the policies differ")
 	fs.BoolVar(&o.dry, "dry", false, "fmt: change nothing")
 	fs.Usage = func() {
 		fmt.Fprint(env.stderr, policyHelp)

@@ -209,7 +209,8 @@ func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) 
 // decisionLog is a decider that keeps the decisions about tables.
 type decisionLog struct {
 	policy.Decider
-	tables []explainedPart
+	tables  []explainedPart
+	filters []policy.Expression // of the last decision
 }
 
 // Judge implements policy.Decider.
@@ -237,7 +238,7 @@ func (j *loggedJudge) Table(ctx context.Context, t policy.Table, columns []strin
 		for name, m := range d.Masks {
 			part.Masks[name] = viewOf(m)
 		}
-		j.log.tables = append(j.log.tables, part)
+		j.log.tables, j.log.filters = append(j.log.tables, part), d.Filters
 	}
 	return d, err
 }

@@ -60,7 +60,9 @@ func TestPolicyWhy(t *testing.T) {
 			}
 		}
 	}
-	why := func(id string, more ...string) []string { return append([]string{"why", id, "--audit", audit}, more...) }
+	why := func(id string, more ...string) []string {
+		return append([]string{"why", id, "--audit", audit}, more...)
+	}
 	for _, c := range []policyCase{
 		{
 			"an answer", why(first.Query), exitOK,

@@ -53,9 +53,10 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 	}
 	log := slog.New(slog.NewJSONHandler(env.stderr, &slog.HandlerOptions{Level: level}))
 	p = &process{ls: ls, log: log}
+	made := p // an error returns no process
 	defer func() {
 		if err != nil {
-			p.close()
+			made.close()
 		}
 	}()
 	reg := prometheus.NewRegistry()
@@ -86,6 +87,10 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 		return nil, err
 	}
 	p.own(decider.Close)
+	decides, err := p.shadowed(cfg, decider, rights, reg, log)
+	if err != nil {
+		return nil, err
+	}
 	hashKey, err := optionalSecret(cfg.Policy.HashKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("policy.hash_key_file: %w", err)
@@ -103,7 +108,7 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 		return nil, err
 	}
 	config := gateway.Config{
-		Decider: decider, Catalogs: catalogs, Planner: planner, Executor: executor, Audit: sink,
+		Decider: decides, Catalogs: catalogs, Planner: planner, Executor: executor, Audit: sink,
 		Default: defaultNamespace(cfg), Log: log, Metrics: reg, Steady: cfg.Policy.Steady,
 		Limits: gateway.Limits{
 			Statement: cfg.Limits.Statement, PerUser: cfg.Limits.PerUser, Total: cfg.Limits.Total, ResultRows: cfg.Limits.ResultRows,

@@ -20,7 +20,8 @@ var kinds = map[classify.Kind]string{
 
 // TestStatements runs the files of classify/testdata/statements: one statement a case, and what Parse and PrintSelect say of it.
 //
-// The command is "parse", with "in" after it for a statement in the namespace lake.main, or "expr" for the class of one expression. Every statement that prints is also read back.
+// The command is "parse", with "in" after it for a statement in the namespace lake.main, "expr" for the class of one expression, or
+// "each" for what is printed of the statement on each line. Every statement that prints is also read back.
 func TestStatements(t *testing.T) {
 	datadriven.Walk(t, "../testdata/statements", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -29,6 +30,8 @@ func TestStatements(t *testing.T) {
 				return describe(t, d)
 			case "expr":
 				return describeExpr(d.Input)
+			case "each":
+				return describeEach(t, d.Input)
 			}
 			d.Fatalf(t, "unknown command %s", d.Cmd)
 			return ""
@@ -88,6 +91,26 @@ func describe(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&b, "print: %s\n", out)
 			roundTrip(t, out)
 		}
+	}
+	return b.String()
+}
+
+func describeEach(t *testing.T, text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		s, err := classify.Parse(line)
+		if err != nil {
+			fmt.Fprintf(&b, "%s\nerror: %v\n", line, err)
+			continue
+		}
+		out, err := PrintSelect(s.Tree(), DuckDB())
+		if err != nil {
+			fmt.Fprintf(&b, "%s\nerror: %v\n", line, err)
+			continue
+		}
+		fmt.Fprintln(&b, out)
+		roundTrip(t, out)
 	}
 	return b.String()
 }

@@ -184,3 +184,13 @@ func TestMasksDifferByParameters(t *testing.T) {
 		t.Errorf("one mask: %v, %v", m, err)
 	}
 }
+
+// Numbers are integers where the engine has them as such, and exact decimals else.
+func TestNumbersKeepTheirKind(t *testing.T) {
+	for text, integer := range map[string]bool{"0": true, "7": true, "2147483647": true, "2147483648": false, "1.5": false, "1e1": true, "9223372036854775808": false} {
+		n, err := literal(json.Number(text))
+		if err != nil || (n.GetAConst().GetIval() != nil) != integer || (n.GetAConst().GetFval() != nil) == integer {
+			t.Errorf("%s: %v, %v", text, n, err)
+		}
+	}
+}

@@ -59,6 +59,7 @@ var above = []program{
 	{pkg: "./gateway"},
 	{pkg: "./gateway/flight"},
 	{pkg: "./executors/duckdb", run: "^Test(Contract|Barrier|MaskBarrier|Zoo|PrintedTextMeansTheSame|NoBarrierNoDictionary|SteadyBatches)$"},
+	{pkg: "./cmd/prove", run: "^TestTwins$"},
 	{pkg: "./cmd/gatehouse", run: "^Test(Battery.*|PastIsGoverned|Grants?.*|Revoke.*)$"},
 }
 

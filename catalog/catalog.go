@@ -55,8 +55,8 @@ type Table struct {
 	Columns               []Column        // Fields, top level, in order
 	// Files reads the table's metadata, manifests and data files; it says which locations may be read at all.
 	Files Files
-	// Restrictions is the REST catalog's read-restrictions object as it came, nil if there is none. Whoever plans
-	// a table with restrictions that it does not understand must refuse.
+	// Restrictions is the REST catalog's read-restrictions object as it came, nil if there is none. It is for policy.Decision's
+	// Restrict, and whoever plans a table whose restrictions were not applied must refuse.
 	Restrictions []byte
 	// Vended are the storage credentials that the catalog gave for this caller and table; nil if it gave none. They are never
 	// used for another caller.

@@ -213,6 +213,11 @@ func (r *run) columnsOf(t Table) ([]Column, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(loaded.Restrictions) > 0 {
+		if err := d.Restrict(loaded.Restrictions, policy.Table{Name: name, UUID: loaded.UUID, Columns: all}); err != nil {
+			return nil, nil // nothing of it can be read: see restrict
+		}
+	}
 	out := make([]Column, len(visible))
 	for i, c := range visible {
 		_, masked := d.Masks[c.Name]

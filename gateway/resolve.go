@@ -275,7 +275,7 @@ func (r *run) shapePast(t *table, now []classify.Column) error {
 
 // seesEverything reports whether the policy hides nothing of the table as it is now from the caller.
 func (r *run) seesEverything(t *table, now, seen []classify.Column) (bool, error) {
-	if len(seen) != len(now) {
+	if len(seen) != len(now) || len(t.loaded.Restrictions) > 0 {
 		return false, nil
 	}
 	names := make([]string, len(now))
@@ -337,6 +337,9 @@ func (r *run) govern(b *classify.Bound, tables []*table) (*policy.Governed, erro
 			return nil, r.denied("columns of table \"" + t.written + "\" together")
 		}
 		if decisions[i], err = r.judge.Table(r.ctx, asked, used); err != nil {
+			return nil, err
+		}
+		if err := r.restrict(&decisions[i], described[i], t); err != nil {
 			return nil, err
 		}
 		decisions[i].Steady = r.g.cfg.Steady

@@ -11,8 +11,8 @@ import (
 
 // scan says what has to be read for one governed relation.
 func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation) (Scan, error) {
-	if len(t.Restrictions) > 0 {
-		return Scan{}, unreadable(nil, "its catalog demands read restrictions, which are not applied here yet")
+	if string(t.Restrictions) != r.Restricted {
+		return Scan{}, unreadable(nil, "its catalog demands read restrictions, and they were not applied")
 	}
 	if t.Schema != r.Name.Schema || t.Name != r.Name.Table || t.Catalog != r.Name.Catalog {
 		return Scan{}, fmt.Errorf("%w: relation %s is not of that table", ErrInvalid, r.CTE)

@@ -62,7 +62,7 @@ func relation(b *classify.Bound, i int, t Table, d Decision) (Relation, error) {
 	if t.Name != visible.Name {
 		return Relation{}, fmt.Errorf("policy: table %d is %s, not %s", i, t.Name, visible.Name)
 	}
-	rel := Relation{Table: i, Name: t.Name, Decision: d.ID}
+	rel := Relation{Table: i, Name: t.Name, Decision: d.ID, Restricted: d.Restricted}
 	var err error
 	if rel.Filter, rel.Filters, err = rowFilter(t, d); err != nil {
 		return Relation{}, err

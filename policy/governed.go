@@ -36,6 +36,8 @@ type Relation struct {
 	Filters  []string // ids, for audit
 	Masks    []string // "column=id", for audit
 	Decision string
+	// Restricted is what the catalog demands of readers, as it was applied: see Decision.
+	Restricted string
 }
 
 // Output is one projected column.

@@ -115,6 +115,8 @@ type Decision struct {
 	ID      string                // decision id, for audit and for the user
 	Filters []Expression          // all ANDed; those that share AnyOf are ORed first
 	Masks   map[string]Expression // by column name; no entry: the column is shown. See CombineMasks
+	// Restricted is the catalog's read-restrictions object that Restrict has added, "" if none.
+	Restricted string
 	// Steady: nothing that the statement asks for may decide how much is read or computed where rows or values are hidden, so that
 	// time does not tell of single ones either. It costs pruning and look-ups on such tables.
 	Steady bool

@@ -10,10 +10,11 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"gatehouse/auth"
+	"gatehouse/classify"
 )
 
 // TestLists goes through all that the lists of this package allow, and what stands right beside it: one expression a line,
-// each with what is merged, and whether it is a condition.
+// each with what is merged, and whether it is surely a condition or a text.
 func TestLists(t *testing.T) {
 	datadriven.RunTest(t, "testdata/lists.dd", func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder
@@ -36,6 +37,9 @@ func TestLists(t *testing.T) {
 			kind := ""
 			if isBoolean(n, customers) {
 				kind = ", a condition"
+			}
+			if isText(n, customers) {
+				kind += ", a text"
 			}
 			fmt.Fprintf(&out, "%s, reads %v%s\n", show(t, n), reads, kind)
 		}
@@ -191,6 +195,32 @@ func TestNumbersKeepTheirKind(t *testing.T) {
 		n, err := literal(json.Number(text))
 		if err != nil || (n.GetAConst().GetIval() != nil) != integer || (n.GetAConst().GetFval() != nil) == integer {
 			t.Errorf("%s: %v, %v", text, n, err)
+		}
+	}
+}
+
+// A mask that gives text does not fit a column of another type, and one that cannot be bound fits none.
+func TestCheckMask(t *testing.T) {
+	id, email := customers.Columns[0], customers.Columns[1]
+	for _, c := range []struct {
+		sql    string
+		column classify.Column
+		ok     bool
+	}{
+		{"gw_hash(email)", email, true},
+		{"gw_hash(id)", id, false},
+		{"'x'", id, false},
+		{"NULL", id, true},
+		{"0", id, true},
+		{"id / 10", id, true},
+		{"length(email)", id, true},
+		{"nosuch", email, false},
+		{"nosuch", id, false},
+		{"CASE WHEN active THEN id END", id, true},
+		{"CASE WHEN active THEN 'x' END", id, false},
+	} {
+		if err := CheckMask(Expression{SQL: c.sql}, customers, c.column); (err == nil) != c.ok {
+			t.Errorf("%s for %s: %v", c.sql, c.column.Name, err)
 		}
 	}
 }

@@ -83,6 +83,7 @@ func jsonText(t iceberg.Type, v any) (string, error) {
 		if _, ok := t.(iceberg.BooleanType); ok {
 			return strconv.FormatBool(v), nil
 		}
+		return "", fmt.Errorf("a boolean for the type %s", t)
 	case float64:
 		switch t.(type) {
 		case iceberg.Int32Type, iceberg.Int64Type:
@@ -96,6 +97,7 @@ func jsonText(t iceberg.Type, v any) (string, error) {
 		case iceberg.Float64Type:
 			return floatText(v, 64), nil
 		}
+		return "", fmt.Errorf("a number for the type %s", t)
 	case string:
 		return jsonStringText(t, v)
 	}

@@ -253,8 +253,8 @@ func TestDigestCoversEverything(t *testing.T) {
 	}
 }
 
-// uncovered are what executors do not act on: the credential itself and what only audit needs.
-var uncovered = map[string]bool{"Steady": true, "Task": true, "Filters": true, "Masks": true, "Decision": true, "Table": true}
+// uncovered are what executors do not act on: the credential itself, what the planner has settled, and what only audit needs.
+var uncovered = map[string]bool{"Steady": true, "Restricted": true, "Task": true, "Filters": true, "Masks": true, "Decision": true, "Table": true}
 
 // mutate changes one fact after the other, calls check and changes it back.
 func mutate(v reflect.Value, path string, check func(string)) {

@@ -63,7 +63,9 @@ func newQueries(db *sql.DB, dialect icesql.SupportedDialect) (queries, error) {
 	}
 	text := from + " AND table_name = " + mark(3)
 	q.find = func(ctx context.Context, args ...any) *sql.Row { return db.QueryRowContext(ctx, text, args...) }
-	if dialect == icesql.SQLite { // its driver would compile the text for each table of each statement; PostgreSQL's remembers
+	if dialect == icesql.SQLite {
+		q.spaces = jumping
+		// Its driver would compile the text for each table of each statement; PostgreSQL's remembers.
 		one, err := db.Prepare(text)
 		if err != nil {
 			return queries{}, err
@@ -72,6 +74,16 @@ func newQueries(db *sql.DB, dialect icesql.SupportedDialect) (queries, error) {
 	}
 	return q, nil
 }
+
+// jumping lists namespaces on SQLite by a jump from each to the next in the index of the primary key, where UNION would read
+// the rows of all tables. Names differ as their bytes do, whatever collation somebody gave the column.
+const jumping = `WITH RECURSIVE spaces(name) AS (
+	SELECT min(table_namespace COLLATE BINARY) FROM iceberg_tables WHERE catalog_name = ?1
+	UNION ALL
+	SELECT (SELECT min(table_namespace COLLATE BINARY) FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace COLLATE BINARY > name)
+	FROM spaces WHERE name IS NOT NULL)
+SELECT name FROM spaces WHERE name IS NOT NULL
+UNION SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?2`
 
 // row returns the row with exactly these names; its location is empty if there is none. The names of the row are those that are stored,
 // in case the database compares them in a way of its own.

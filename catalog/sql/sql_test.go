@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,6 +252,32 @@ func BenchmarkWarmTable(b *testing.B) {
 	for b.Loop() {
 		if _, err := c.Table(b.Context(), alice, "spark", "orders"); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// Every namespace is listed once, whatever collation its column has, and also one without tables.
+func TestNamespacesOfAnyCollation(t *testing.T) {
+	for _, collation := range []string{"", "COLLATE NOCASE", "COLLATE RTRIM"} {
+		dir := t.TempDir()
+		statements(t, dir+"/a.db", strings.Replace(tablesV1, "table_namespace TEXT", "table_namespace TEXT "+collation, 1), properties,
+			insert("lake", "s", "t", "x"), insert("lake", "S", "u", "x"), insert("lake", "s", "w", "x"), insert("lake", "é", "t", "x"), insert("lake", "a.b", "t", "x"),
+			insert("pond", "other", "t", "x"), "INSERT INTO iceberg_namespace_properties VALUES ('lake', 'none', 'exists', 'true'), ('lake', 's', 'exists', 'true')")
+		c, err := icesql.New(icesql.Config{Name: "lake", SQLite: dir + "/a.db", Roots: []string{dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		entries, err := c.List(t.Context(), alice, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range entries {
+			got = append(got, e.Schema)
+		}
+		if want := []string{"S", "a.b", "none", "s", "é"}; !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", collation, got, want)
 		}
 	}
 }

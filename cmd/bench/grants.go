@@ -130,6 +130,7 @@ func (b *bench) decisions(ctx context.Context, name string, c *client, before fu
 // listings prints how long a client waits for the list of all tables that its user may see.
 func (b *bench) listings(ctx context.Context, name string, c *client, before func(int) error) error {
 	var times []time.Duration
+	var cost []float64
 	var rows int64
 	for i := range statements / 6 {
 		if before != nil {
@@ -137,14 +138,24 @@ func (b *bench) listings(ctx context.Context, name string, c *client, before fun
 				return err
 			}
 		}
+		used, err := b.server.cpu()
+		if err != nil {
+			return err
+		}
 		started := time.Now()
 		n, err := c.tables(ctx, many)
 		if err != nil {
 			return err
 		}
 		times, rows = append(times, time.Since(started)), n
+		after, err := b.server.cpu()
+		if err != nil {
+			return err
+		}
+		cost = append(cost, (after-used).Seconds()*1e3)
 	}
-	b.line(fmt.Sprintf("%s: %d of %d, p50 / p99", name, rows, manyTables), ms(quantile(times, 0.5))+" / "+ms(quantile(times, 0.99)), "100 ms")
+	b.line(fmt.Sprintf("%s: %d of %d, p50 / p99", name, rows, manyTables), ms(quantile(times, 0.5))+" / "+ms(quantile(times, 0.99))+
+		fmt.Sprintf(", %.1f ms of processor time", median(cost)), "100 ms")
 	return nil
 }
 

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"gatehouse/audit"
 	"gatehouse/classify"
 	"gatehouse/policies"
@@ -90,7 +92,9 @@ func (b block) name() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
 // Every command of the documents runs, with the example lakehouse where it needs a server.
 func TestDocsCommands(t *testing.T) {
-	used := map[string]bool{}
+	parent, used := t, map[string]bool{}
+	var dir string // of the block before
+	var env []string
 	for _, b := range blocks(t, "sh") {
 		t.Run(b.name(), func(t *testing.T) {
 			if b.mark == "" && onlyMake.MatchString(b.text) {
@@ -100,10 +104,12 @@ func TestDocsCommands(t *testing.T) {
 				used[b.mark] = true
 				return
 			}
-			if b.mark != "" && b.mark != "demo" {
+			if b.mark != "" && b.mark != "demo" && b.mark != "then" {
 				t.Fatalf("the test knows no %q", b.mark)
 			}
-			dir, env := workshop(t)
+			if b.mark != "then" { // which goes on where the block before it ended
+				dir, env = workshop(parent)
+			}
 			text := b.text
 			if b.mark == "demo" {
 				s := demoServer(t)
@@ -117,6 +123,36 @@ func TestDocsCommands(t *testing.T) {
 		if !used[name] {
 			t.Errorf("no block is marked %q any more", name)
 		}
+	}
+}
+
+// The steps of the documents' pipeline run, in the folder that the steps of docs/policy.md leave, under version control.
+func TestDocsPipeline(t *testing.T) {
+	dir, env := workshop(t)
+	for _, b := range blocks(t, "sh") {
+		if b.file == "docs/policy.md" && strings.Contains(b.text, "rules") {
+			runShell(t, dir, env, b.text)
+		}
+	}
+	runShell(t, dir, env, `git init --quiet && git add rules && git -c user.name=a -c user.email=a@b commit --quiet -m first && git update-ref refs/remotes/origin/main HEAD`)
+	var pipeline struct {
+		Jobs map[string]struct{ Steps []struct{ Run, Uses string } }
+	}
+	all := blocks(t, "yml")
+	if len(all) != 1 || yaml.Unmarshal([]byte(all[0].text), &pipeline) != nil {
+		t.Fatal("there is not one pipeline")
+	}
+	ran := 0
+	for _, job := range pipeline.Jobs {
+		for _, step := range job.Steps {
+			if step.Run != "" {
+				runShell(t, dir, env, step.Run)
+				ran++
+			}
+		}
+	}
+	if ran != 4 {
+		t.Errorf("%d steps ran", ran)
 	}
 }
 

@@ -27,7 +27,7 @@ const policyHelp = `Usage:
                                          caller a role, and one without roles; or --user alone. --exit-code: 1 if the policies differ
   gatehouse policy why ID                the story of a decision or statement, from the audit log: --audit FILE or --config FILE;
                                          --log FILE adds causes from the server's log
-  gatehouse policy fmt DIR               format all Rego; --dry lists what would change, and fails if anything would
+  gatehouse policy fmt DIR…              format all Rego; --dry lists what would change, and fails if anything would
 
 With --config FILE, DIR is by default the configuration's policy.dir. --config and --warehouse say where tables are: the catalogs of a
 configuration, or a folder or REST catalog as "gatehouse serve" takes it. --user takes roles, groups and claims from the
@@ -72,7 +72,7 @@ var policyVerbs = map[string]policyVerb{
 	"eval":    {0, 1, evalPolicy},
 	"explain": {1, 2, explainPolicy},
 	"diff":    {2, 2, diffPolicy},
-	"fmt":     {1, 1, fmtPolicy},
+	"fmt":     {1, 99, fmtPolicy},
 	"why":     {1, 1, whyPolicy},
 }
 

@@ -15,7 +15,7 @@ import (
 // fmtPolicy is "gatehouse policy fmt".
 func fmtPolicy(_ context.Context, o policyOptions, env environment) error {
 	changed := []string{}
-	err := filepath.WalkDir(o.args[0], func(path string, d fs.DirEntry, err error) error {
+	visit := func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".rego") {
 			return err
 		}
@@ -36,10 +36,13 @@ func fmtPolicy(_ context.Context, o policyOptions, env environment) error {
 			return err
 		}
 		return replaceFile(path, text, info.Mode().Perm())
-	})
-	if err != nil {
-		return err
 	}
+	for _, dir := range o.args {
+		if err := filepath.WalkDir(dir, visit); err != nil {
+			return err
+		}
+	}
+	var err error
 	if o.json {
 		err = printJSON(env.stdout, map[string]any{"changed": changed})
 	} else {

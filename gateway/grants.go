@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gatehouse/audit"
+	"gatehouse/catalog"
 	"gatehouse/classify"
 	"gatehouse/policy"
 )
@@ -134,7 +135,7 @@ func (r *run) roleChanges(a *classify.Access, base policy.Rights) ([]policy.Chan
 		case op == policy.DropRole:
 			name = known
 		}
-		out = append(out, policy.Change{Op: what, Role: name})
+		out = append(out, policy.Change{Op: what, Role: name, Dependants: dependants(a)})
 	}
 	return out, nil
 }
@@ -255,8 +256,19 @@ func (r *run) privilegeChanges(a *classify.Access, base policy.Rights) ([]policy
 	if err != nil {
 		return nil, err
 	}
+	admin, err := r.administers()
+	if err != nil {
+		return nil, err
+	}
 	var wanted []policy.Change
 	for _, t := range targets {
+		detail, err := t.detail()
+		if errors.Is(err, catalog.ErrUnreadable) || errors.Is(err, catalog.ErrNoSuchTable) { // a view, which has no columns here either
+			detail, err = nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 		for _, priv := range a.Privileges {
 			names := []string{priv.Name}
 			if priv.Name == "ALL" {
@@ -267,12 +279,20 @@ func (r *run) privilegeChanges(a *classify.Access, base policy.Rights) ([]policy
 				return nil, err
 			}
 			for _, name := range names {
-				if err := r.mayChange(a, t, name, cols); err != nil {
+				if err := r.mayChange(a, t, name, cols, detail); err != nil {
 					return nil, err
 				}
-				wanted = append(wanted, policy.Change{
+				c := policy.Change{
 					Op: changeOp(a), Object: t.object, Privilege: name, Columns: cols, Option: a.Option, Except: t.except,
-				})
+					Dependants: dependants(a),
+				}
+				if detail != nil {
+					c.UUID, c.Fields = detail.UUID, fieldsOf(detail.Columns, cols)
+				}
+				if a.Action == classify.Grant && !admin {
+					c.Via = base.Passing(r.activePrincipals(base), c)
+				}
+				wanted = append(wanted, c)
 			}
 		}
 	}
@@ -290,6 +310,30 @@ func (r *run) privilegeChanges(a *classify.Access, base policy.Rights) ([]policy
 	return out, nil
 }
 
+// dependants says what becomes of grants that were made with a grant option that a REVOKE or DROP ROLE takes.
+func dependants(a *classify.Access) string {
+	switch {
+	case a.Action != classify.Revoke && a.Action != classify.DropRole || a.Denial:
+		return ""
+	case a.Cascade:
+		return "cascade"
+	}
+	return "restrict"
+}
+
+// activePrincipals are those of the caller's principals that SET ROLE has left him to act with.
+func (r *run) activePrincipals(base policy.Rights) []policy.Principal {
+	chosen := policy.Principal(r.session.userSettings()["role"])
+	if chosen == "" {
+		return r.principalsOf(base)
+	}
+	out := []policy.Principal{"public"}
+	for _, role := range reachable(base, []policy.Principal{chosen}) {
+		out = append(out, policy.Principal("role:"+role))
+	}
+	return out
+}
+
 func changeOp(a *classify.Access) policy.RightsOp {
 	switch {
 	case a.Action == classify.Deny:
@@ -303,7 +347,7 @@ func changeOp(a *classify.Access) policy.RightsOp {
 }
 
 // mayChange asks the policy about one privilege on one object.
-func (r *run) mayChange(a *classify.Access, t target, privilege string, cols []string) error {
+func (r *run) mayChange(a *classify.Access, t target, privilege string, cols []string, detail *policy.Table) error {
 	op := policy.Revoke
 	switch {
 	case a.Action == classify.Deny || a.Denial:
@@ -315,7 +359,7 @@ func (r *run) mayChange(a *classify.Access, t target, privilege string, cols []s
 		}[t.object.Level]
 	}
 	return r.may(op, policy.Resource{
-		Catalog: t.object.Catalog, Schema: t.object.Schema, Table: t.object.Table, Columns: cols,
+		Catalog: t.object.Catalog, Schema: t.object.Schema, Table: t.object.Table, Columns: cols, Detail: detail,
 		Grant: &policy.GrantRequest{Privilege: privilege, Option: a.Option, Except: t.except},
 	}, strings.ToUpper(string(a.Action))+" "+privilege+" on \""+t.written+"\"")
 }

@@ -39,6 +39,19 @@ func (t target) columns(written []string) ([]string, error) {
 	return out, nil
 }
 
+// detail describes a table to the policy; nil above tables.
+func (t target) detail() (*policy.Table, error) {
+	if t.table == nil {
+		return nil, nil
+	}
+	now, err := t.table()
+	if err != nil {
+		return nil, err
+	}
+	name := classify.Name{Catalog: t.object.Catalog, Schema: t.object.Schema, Table: t.object.Table}
+	return &policy.Table{Name: name, UUID: now.UUID, Columns: columns(now)}, nil
+}
+
 // administers reports whether the caller may change every right, and so may name what he cannot read.
 func (r *run) administers() (bool, error) {
 	ok, err := r.judge.Allow(r.ctx, policy.Administer, []policy.Resource{{Grant: &policy.GrantRequest{}}})
@@ -231,7 +244,7 @@ func (n naming) found(cat catalog.Catalog, name classify.Name) target {
 			if n.admin {
 				return columns(loaded), nil
 			}
-			return n.r.seesColumns(name, columns(loaded))
+			return n.r.seesColumns(name, loaded.UUID, columns(loaded))
 		},
 	}
 }

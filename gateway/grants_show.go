@@ -42,7 +42,7 @@ func (r *run) showAccess(stmt *classify.Statement) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := viewer{run: r, base: base, all: len(all) == 1 && all[0]}
+	v := viewer{run: r, base: base, all: len(all) == 1 && all[0], known: map[policy.Object]*knownTable{}}
 	switch a.Action {
 	case classify.CurrentRole:
 		return [][]string{{r.currentRole()}}, nil
@@ -82,6 +82,8 @@ type viewer struct {
 	*run
 	base policy.Rights
 	all  bool // may see everybody's
+
+	known map[policy.Object]*knownTable // what was looked up so far
 }
 
 // mine are the principals that the caller is.
@@ -169,22 +171,31 @@ func (v viewer) visible(r policy.Right) (policy.Right, bool, error) {
 	if r.Object.Level != classify.LevelTable {
 		return r, true, nil
 	}
-	name := classify.Name{Catalog: r.Object.Catalog, Schema: r.Object.Schema, Table: r.Object.Table}
-	ok, err := v.seesTable(name)
-	if err != nil || !ok || len(r.Columns) == 0 {
-		return r, ok, err
+	k, err := v.knows(r.Object)
+	if err != nil || !k.exists || r.UUID != "" && r.UUID != k.uuid {
+		return r, false, err
 	}
-	asked := make([]classify.Column, len(r.Columns))
-	for i, c := range r.Columns {
-		asked[i].Name = c
+	if len(r.Columns) == 0 {
+		return r, true, nil
 	}
-	seen, err := v.seesColumns(name, asked)
-	r.Columns = r.Columns[:0]
-	for _, c := range seen {
-		r.Columns = append(r.Columns, c.Name)
+	names := map[string]string{} // as they were called then: as they are called now
+	for _, c := range k.columns {
+		for _, then := range r.Columns {
+			if id := r.Fields[then]; id == c.FieldID || id == 0 && then == c.Name {
+				names[then] = c.Name
+			}
+		}
 	}
-	r.Option = slices.DeleteFunc(r.Option, func(o string) bool { return !slices.Contains(r.Columns, o) })
-	return r, len(seen) > 0, err
+	now := func(columns []string) (out []string) {
+		for _, c := range columns {
+			if name, ok := names[c]; ok {
+				out = append(out, name)
+			}
+		}
+		return out
+	}
+	r.Columns, r.Option = now(r.Columns), now(r.Option)
+	return r, len(r.Columns) > 0, nil
 }
 
 // members lists who is a member of roles, sorted; only p if it is set.
@@ -382,7 +393,11 @@ func (v viewer) checkAccess(a *classify.Access) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	res := policy.Resource{Catalog: t.object.Catalog, Schema: t.object.Schema, Table: t.object.Table, Columns: cols}
+	detail, err := t.detail()
+	if err != nil {
+		return nil, err
+	}
+	res := policy.Resource{Catalog: t.object.Catalog, Schema: t.object.Schema, Table: t.object.Table, Columns: cols, Detail: detail}
 	op := policy.SelectColumns
 	if priv.Name != "SELECT" {
 		op, res.Grant = policy.CheckAccess, &policy.GrantRequest{Privilege: priv.Name}
@@ -468,12 +483,12 @@ func (v viewer) effectivePolicy(a *classify.Access) ([][]string, error) {
 	name := classify.Name{Catalog: o.Catalog, Schema: o.Schema, Table: o.Table}
 	asked := *v.run
 	asked.judge = j
-	ok, err := asked.seesTable(name)
+	ok, err := asked.seesLoaded(name, loaded)
 	if err != nil || !ok {
 		return [][]string{{"table", name.String(), "does not exist for this user", ""}}, err
 	}
 	all := columns(loaded)
-	visible, err := asked.seesColumns(name, all)
+	visible, err := asked.seesColumns(name, loaded.UUID, all)
 	if err != nil {
 		return nil, err
 	}

@@ -196,7 +196,7 @@ func (r *run) columnsOf(t Table) ([]Column, error) {
 	}
 	name := classify.Name{Catalog: t.Catalog, Schema: loaded.Schema, Table: loaded.Name}
 	all := columns(loaded)
-	visible, err := r.seesColumns(name, all)
+	visible, err := r.seesColumns(name, loaded.UUID, all)
 	if err != nil {
 		return nil, err
 	}

@@ -128,11 +128,11 @@ func (r *run) faulty(cat catalog.Catalog, t *table, fault error) error {
 	return unreadable([]*table{t}, fault)
 }
 
-// accept takes loaded as t if its canonical name, too, is one that the caller may see.
+// accept takes loaded as t if it, too, under its canonical name and as the table that it is now, is one that the caller may see.
 func (r *run) accept(t *table, loaded *catalog.Table) error {
 	name := classify.Name{Catalog: t.name.Catalog, Schema: loaded.Schema, Table: loaded.Name}
-	if name != t.name {
-		ok, err := r.seesTable(name)
+	if name != t.name || r.g.cfg.Grants != nil {
+		ok, err := r.seesLoaded(name, loaded)
 		if err != nil {
 			return err
 		}
@@ -195,6 +195,16 @@ func (r *run) seesTable(n classify.Name) (bool, error) {
 	return enters && len(sees) == 1 && sees[0], nil
 }
 
+// seesLoaded is seesTable for a table of which it is known which one it is: rights can be about another one of that name.
+func (r *run) seesLoaded(n classify.Name, loaded *catalog.Table) (bool, error) {
+	detail := &policy.Table{Name: n, UUID: loaded.UUID, Columns: columns(loaded)}
+	sees, err := r.judge.Allow(r.ctx, policy.SelectColumns, []policy.Resource{{Catalog: n.Catalog, Schema: n.Schema, Table: n.Table, Detail: detail}})
+	if err != nil || len(sees) != 1 || !sees[0] {
+		return false, err
+	}
+	return r.entersCatalog(n.Catalog)
+}
+
 // entersCatalog asks whether the caller may use a catalog, once in a run: a judge's answers do not change.
 func (r *run) entersCatalog(name string) (bool, error) {
 	if enters, asked := r.entered[name]; asked {
@@ -238,7 +248,7 @@ func (r *run) shape(t *table, mentions func(string) bool) error {
 			meant = append(meant, c)
 		}
 	}
-	t.visible, err = r.seesColumns(t.name, meant)
+	t.visible, err = r.seesColumns(t.name, t.current.UUID, meant)
 	return err
 }
 
@@ -255,7 +265,7 @@ func (r *run) shapePast(t *table, now []classify.Column) error {
 			dropped = true
 		}
 	}
-	seen, err := r.seesColumns(t.name, now)
+	seen, err := r.seesColumns(t.name, t.current.UUID, now)
 	if err != nil {
 		return err
 	}
@@ -290,10 +300,11 @@ func (r *run) seesEverything(t *table, now, seen []classify.Column) (bool, error
 }
 
 // seesColumns returns the columns that the caller may know of.
-func (r *run) seesColumns(n classify.Name, all []classify.Column) ([]classify.Column, error) {
+func (r *run) seesColumns(n classify.Name, uuid string, all []classify.Column) ([]classify.Column, error) {
 	rs := make([]policy.Resource, len(all))
 	for i, c := range all {
-		rs[i] = policy.Resource{Catalog: n.Catalog, Schema: n.Schema, Table: n.Table, Columns: []string{c.Name}}
+		detail := &policy.Table{Name: n, UUID: uuid, Columns: all[i : i+1]}
+		rs[i] = policy.Resource{Catalog: n.Catalog, Schema: n.Schema, Table: n.Table, Columns: []string{c.Name}, Detail: detail}
 	}
 	ok, err := r.judge.Allow(r.ctx, policy.FilterColumns, rs)
 	if err != nil {

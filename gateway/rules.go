@@ -263,7 +263,7 @@ func (s ruling) maySee(r *policy.Rule) error {
 	if s.admin {
 		return nil
 	}
-	seen, err := s.seesColumns(s.name(), columns(s.now))
+	seen, err := s.seesColumns(s.name(), s.now.UUID, columns(s.now))
 	if err != nil {
 		return err
 	}
@@ -436,7 +436,7 @@ func (r *run) tagChanges(a *classify.Access, base policy.Rights) ([]policy.Chang
 	if err != nil {
 		return nil, err
 	}
-	c := policy.Change{Op: do.make, Object: t.object, UUID: now.UUID, Columns: names, Fields: fieldsOf(now, names)}
+	c := policy.Change{Op: do.make, Object: t.object, UUID: now.UUID, Columns: names, Fields: fieldsOf(columns(now), names)}
 	var out []policy.Change
 	for _, tag := range a.Tags {
 		one := policy.Tag(tag)
@@ -470,9 +470,9 @@ func (r *run) tagFits(base policy.Rights, c policy.Change) error {
 }
 
 // fieldsOf are the field ids of named columns.
-func fieldsOf(now *catalog.Table, names []string) map[string]int {
+func fieldsOf(all []classify.Column, names []string) map[string]int {
 	out := map[string]int{}
-	for _, c := range now.Columns {
+	for _, c := range all {
 		if slices.Contains(names, c.Name) {
 			out[c.Name] = c.FieldID
 		}

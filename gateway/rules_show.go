@@ -121,15 +121,11 @@ func (v viewer) tags(a *classify.Access) ([][]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	known := map[policy.Object]*knownTable{}
 	var rows [][]string
 	for _, t := range base.Tags(object) {
-		k := known[t.Object]
-		if k == nil {
-			if k, err = v.knows(t.Object); err != nil {
-				return nil, err
-			}
-			known[t.Object] = k
+		k, err := v.knows(t.Object)
+		if err != nil {
+			return nil, err
 		}
 		if !k.exists || t.UUID != "" && t.UUID != k.uuid {
 			continue // also those of a table that is gone
@@ -155,6 +151,18 @@ type knownTable struct {
 }
 
 func (v viewer) knows(o policy.Object) (*knownTable, error) {
+	k := v.known[o]
+	if k == nil {
+		var err error
+		if k, err = v.lookUp(o); err != nil {
+			return nil, err
+		}
+		v.known[o] = k
+	}
+	return k, nil
+}
+
+func (v viewer) lookUp(o policy.Object) (*knownTable, error) {
 	name := classify.Name{Catalog: o.Catalog, Schema: o.Schema, Table: o.Table}
 	cat, _ := v.g.catalog(o.Catalog)
 	ok, err := v.seesTable(name)
@@ -168,9 +176,14 @@ func (v viewer) knows(o policy.Object) (*knownTable, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !v.all {
+		if ok, err = v.seesLoaded(name, now); err != nil || !ok {
+			return &knownTable{}, err
+		}
+	}
 	k := &knownTable{exists: true, uuid: now.UUID, columns: columns(now)}
 	if !v.all {
-		k.columns, err = v.seesColumns(name, k.columns)
+		k.columns, err = v.seesColumns(name, k.uuid, k.columns)
 	}
 	return k, err
 }

@@ -84,14 +84,15 @@ type Change struct {
 	UUID string `json:"uuid,omitempty" yaml:"uuid,omitempty"`
 	// Fields are the field ids of Columns; a column that is not in it is meant by its name.
 	Fields map[string]int `json:"fields,omitempty" yaml:"fields,omitempty"`
-	// Via is whose grant option a grant was made with; "": an administrator's or owner's own authority.
-	Via Principal `json:"via,omitempty" yaml:"via,omitempty"`
-	// Cascade: what was granted with an option that goes away goes, too. Without it there must be none such.
-	Cascade bool   `json:"cascade,omitempty" yaml:"cascade,omitempty"`
-	Rule    *Rule  `json:"rule,omitempty" yaml:"rule,omitempty"`
-	Tag     *Tag   `json:"tag,omitempty" yaml:"tag,omitempty"`
-	Before  string `json:"before,omitempty" yaml:"-"` // what was held before, filled in by the store
-	After   string `json:"after,omitempty" yaml:"-"`
+	// Via is whose grant option a grant was made with; none: an administrator's authority.
+	Via []Principal `json:"via,omitempty" yaml:"via,omitempty"`
+	// Dependants is what becomes of what was granted with an option that goes away: "cascade" takes it, too, "restrict" refuses
+	// the change, "" leaves it.
+	Dependants string `json:"cascade,omitempty" yaml:"cascade,omitempty"`
+	Rule       *Rule  `json:"rule,omitempty" yaml:"rule,omitempty"`
+	Tag        *Tag   `json:"tag,omitempty" yaml:"tag,omitempty"`
+	Before     string `json:"before,omitempty" yaml:"-"` // what was held before, filled in by the store
+	After      string `json:"after,omitempty" yaml:"-"`
 }
 
 // Author is who changes rights.
@@ -115,9 +116,12 @@ type Right struct {
 	Principal Principal
 	Privilege string
 	Object    Object
-	Columns   []string // none: the whole object
+	Columns   []string // none: the whole object; the names that they had then
 	Option    []string // columns with grant option; "*": the whole object
 	Except    []string
+	UUID      string                 // the table that was meant; "": whichever has the name
+	Fields    map[string]int         // field ids of Columns and Option
+	Via       map[string][]Principal // by column, "*" for the whole: with whose grant option it was granted; none: an administrator's authority
 	Denied    bool
 	By        string
 	At        time.Time
@@ -129,6 +133,8 @@ type Rights interface {
 	// Read returns the value below data.gateway.grants: maps, lists, strings and numbers, which must not be changed.
 	Read(path []string) (any, bool)
 	Roles() []string
+	// Passing returns those of ps that hold themselves what lets them make the grant c.
+	Passing(ps []Principal, c Change) []Principal
 	// RolesOf returns the roles that p is a direct member of, and those of them that it may give on.
 	RolesOf(p Principal) (roles, admin []string)
 	// Rules returns the row filters and masks on o, or all of them, sorted.

@@ -107,7 +107,7 @@ uses_hidden_column if {
 
 uses_hidden_column if {
 	some column in input.action.resource.table.columns
-	column in grants.denied
+	grants.closed(column)
 }
 
 # Who has only grants has the columns that these name.

@@ -6,12 +6,14 @@
 #	options[PRINCIPAL]                    those of them that it may give to others
 #	catalogs[C], schemas[C][S],
 #	tables[C][S][T], futures[C][S]        what is held there: allow[PRINCIPAL][PRIVILEGE] and deny[PRINCIPAL][PRIVILEGE],
-#	                                      each with columns, option (columns that may be granted on), by and at
+#	                                      each with columns, option (columns that may be granted on), by and at; on
+#	                                      tables also uuid, the table that was meant, and names, of the field ids in columns
 #	reach[PRINCIPAL][C][S]                how many grants a principal has there; "*": on the catalog itself
 #	denials[PRINCIPAL][C][S]              how many denials
 #	admin                                 the role whose members may change every right
 #
-# A principal is "user:NAME", "group:NAME", "role:NAME" or "public". "*" in a list of columns is the whole table.
+# A principal is "user:NAME" ("user@ISSUER NAME" of another issuer than the home one), "group:NAME", "role:NAME" or "public".
+# In a list of columns "#5" is the column with field id 5, and "*" the whole table.
 #
 # Every reference is written out in full: a helper whose argument is undefined would be undefined itself.
 package lib.grants
@@ -122,6 +124,7 @@ covered contains column if {
 	some principal in here
 	some privilege, held in data.gateway.grants.tables[cat][sch][tab].allow[principal]
 	privilege in sufficient
+	not outlived(object.get(held, "uuid", ""))
 	some column in held.columns
 }
 
@@ -162,6 +165,13 @@ denied contains column if {
 	some column in data.gateway.grants.tables[cat][sch][tab].deny[principal][privilege].columns
 }
 
+# A denial that was made for a table that has been replaced closes the new one: nobody can say which of its columns are meant.
+denied contains "*" if {
+	some principal in denying
+	some privilege in opposing
+	outlived(data.gateway.grants.tables[cat][sch][tab].deny[principal][privilege].uuid)
+}
+
 denied contains "*" if rules.orphaned
 
 denied contains "*" if {
@@ -186,8 +196,22 @@ opposing := {"USAGE", "CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCAT
 # A table exists for who may use one of its columns.
 reads if {
 	not "*" in denied
+	"*" in covered
+}
+
+# Before the table is loaded, a grant on any column may be enough.
+reads if {
+	not "*" in denied
+	not input.action.resource.table.gateway.columns
 	some column in covered
 	not column in denied
+}
+
+reads if {
+	not "*" in denied
+	count(covered) > 0
+	some column, _ in input.action.resource.table.gateway.columns
+	opens(column)
 }
 
 opens(column) if {
@@ -196,11 +220,34 @@ opens(column) if {
 }
 
 opens(column) if {
-	column in covered
+	some said in said_as(column)
+	said in covered
 	not closed(column)
 }
 
-closed(column) if column in denied
+closed(column) if {
+	count(denied) > 0
+	some said in said_as(column)
+	said in denied
+}
+
+# How the data may write a column: by its field id, or by its name where nobody said the id. A name that looks like an id counts
+# for nothing.
+said_as(column) := {key(id), column} if {
+	id := field_id(column)
+	not startswith(column, "#")
+}
+
+said_as(column) := {key(field_id(column))} if startswith(column, "#")
+
+said_as(column) := {column} if {
+	not field_id(column)
+	not startswith(column, "#")
+}
+
+field_id(column) := input.action.resource.table.gateway.columns[column].field_id
+
+field_id(column) := input.action.resource.column.gateway.field_id if input.action.resource.column.columnName == column
 
 closed(_) if "*" in denied
 
@@ -270,13 +317,18 @@ passes_all if {
 
 passes(_) if "*" in passable
 
-passes(column) if column in passable
+passes(column) if {
+	some said in said_as(column)
+	said in passable
+}
 
 # The columns that the caller may grant on.
 passable contains column if {
 	some principal in here
 	some privilege in sufficient
-	some column in data.gateway.grants.tables[cat][sch][tab].allow[principal][privilege].option
+	held := data.gateway.grants.tables[cat][sch][tab].allow[principal][privilege]
+	not outlived(object.get(held, "uuid", ""))
+	some column in held.option
 }
 
 passable contains "*" if {
@@ -302,7 +354,8 @@ passable contains "*" if {
 # An owner may grant without having been told so.
 passable contains "*" if {
 	some principal in here
-	data.gateway.grants.tables[cat][sch][tab].allow[principal].OWNERSHIP
+	held := data.gateway.grants.tables[cat][sch][tab].allow[principal].OWNERSHIP
+	not outlived(object.get(held, "uuid", ""))
 }
 
 passable contains "*" if {
@@ -319,7 +372,8 @@ passable contains "*" if {
 owner if {
 	count(denied) == 0
 	some principal in here
-	data.gateway.grants.tables[cat][sch][tab].allow[principal].OWNERSHIP
+	held := data.gateway.grants.tables[cat][sch][tab].allow[principal].OWNERSHIP
+	not outlived(object.get(held, "uuid", ""))
 }
 
 owner if {
@@ -358,7 +412,7 @@ opposed if "*" in denied
 
 opposed if {
 	some column in asked_or_all
-	column in denied
+	closed(column)
 }
 
 opposed if {

@@ -182,3 +182,66 @@ test_check_access if {
 	not grants.allow with input as for("bob", "SELECT", "CheckAccess", on("t", ["c"])) with data.gateway.grants as rights
 	not grants.allow with input as for("ann", "INSERT", "CheckAccess", on("t", [])) with data.gateway.grants as rights
 }
+
+# --- Tables that were replaced, columns that were renamed ---
+
+bound := {
+	"members": {},
+	"reach": {"user:ann": {"c": {"s": 1}}, "user:bob": {"c": {"s": 1}}, "user:own": {"c": {"s": 1}}, "user:eve": {"c": {"s": 1}}},
+	"denials": {"user:eve": {"c": {"s": 1}}},
+	"schemas": {"c": {"s": {"allow": {"user:eve": {"SELECT": {"columns": ["*"]}}}}}},
+	"tables": {"c": {"s": {"t": {
+		"allow": {
+			"user:ann": {"SELECT": {"columns": ["*"], "option": ["*"], "uuid": "u1"}},
+			"user:bob": {"SELECT": {"columns": ["#1"], "option": ["#1"], "names": {"#1": "a"}, "uuid": "u1"}},
+			"user:own": {"OWNERSHIP": {"columns": ["*"], "uuid": "u1"}},
+		},
+		"deny": {"user:eve": {"SELECT": {"columns": ["#1"], "uuid": "u1"}}},
+	}}}},
+}
+
+loaded(uuid, columns, asked) := {"table": {
+	"catalogName": "c", "schemaName": "s", "tableName": "t", "columns": asked, "gateway": {"uuid": uuid, "columns": {name: {"field_id": id} | some name, id in columns}},
+}}
+
+sees(user, uuid, columns) if {
+	grants.reads with input as ask(user, "SelectFromColumns", loaded(uuid, columns, [])) with data.gateway.grants as bound
+}
+
+uses(user, columns, column) if {
+	grants.opens(column) with input as ask(user, "SelectFromColumns", loaded("u1", columns, [column])) with data.gateway.grants as bound
+}
+
+passes_on(user, uuid, columns, asked) if {
+	grants.allow with input as for(user, "SELECT", "GrantTablePrivilege", loaded(uuid, columns, asked)) with data.gateway.grants as bound
+}
+
+test_a_table_of_the_same_name_is_another if {
+	sees("ann", "u1", {"a": 1})
+	not sees("ann", "u2", {"a": 1})
+	sees("bob", "u1", {"a": 1})
+	not sees("bob", "u2", {"a": 1})
+	passes_on("ann", "u1", {"a": 1}, [])
+	not passes_on("ann", "u2", {"a": 1}, [])
+	passes_on("own", "u1", {"a": 1}, [])
+	not passes_on("own", "u2", {"a": 1}, [])
+	# What is denied stays denied.
+	sees("eve", "u1", {"a": 1, "b": 2})
+	not sees("eve", "u2", {"a": 7, "b": 8})
+}
+
+test_a_column_is_its_field_id if {
+	uses("bob", {"renamed": 1, "b": 2}, "renamed")
+	not uses("bob", {"a": 3, "b": 2}, "a") # dropped and added again
+	not sees("bob", "u1", {"a": 3, "b": 2})
+	not uses("bob", {"#1": 5, "a": 1}, "#1")
+	passes_on("bob", "u1", {"renamed": 1}, ["renamed"])
+	not passes_on("bob", "u1", {"a": 3}, ["a"])
+	uses("eve", {"a": 3}, "a")
+	not uses("eve", {"renamed": 1}, "renamed")
+}
+
+test_owners_of_a_replaced_table if {
+	grants.owner with input as ask("own", "CreateRowFilter", loaded("u1", {"a": 1}, [])) with data.gateway.grants as bound
+	not grants.owner with input as ask("own", "CreateRowFilter", loaded("u2", {"a": 1}, [])) with data.gateway.grants as bound
+}

@@ -2,6 +2,8 @@ package grants
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +35,41 @@ func (s *State) apply(e *edit, changes []policy.Change, by stamp) (*State, []pol
 			out = next
 		}
 	}
+	out, made, err := out.withDependants(e, changes, made, by)
+	if err != nil {
+		return nil, nil, err
+	}
 	out.root = e.set(out.root, 0, int(out.version), "version")
 	return out, made, nil
+}
+
+// withDependants deals with grants that lost the grant option that they were made with.
+func (s *State) withDependants(e *edit, changes, made []policy.Change, by stamp) (*State, []policy.Change, error) {
+	what := func(d string) bool {
+		return slices.ContainsFunc(changes, func(c policy.Change) bool { return c.Dependants == d })
+	}
+	if !what("cascade") && !what("restrict") {
+		return s, made, nil
+	}
+	for {
+		gone := s.abandoned()
+		if len(gone) == 0 {
+			return s, made, nil
+		}
+		if !what("cascade") {
+			return nil, nil, &policy.RightsError{Message: fmt.Sprintf("%s on %q was granted on with this grant option; CASCADE takes that back, too", gone[0].Privilege, gone[0].Object.String())}
+		}
+		for _, c := range gone {
+			c.Before = s.show(c)
+			root, err := s.one(e, c, by)
+			if err != nil {
+				return nil, nil, err
+			}
+			s = &State{version: s.version, root: root}
+			c.After = s.show(c)
+			made = append(made, c)
+		}
+	}
 }
 
 func (s *State) one(e *edit, c policy.Change, by stamp) (node, error) {
@@ -146,9 +181,9 @@ func (s *State) principal(p policy.Principal) error {
 	if p == "public" {
 		return nil
 	}
-	kind, name, ok := strings.Cut(string(p), ":")
+	kind, name, issuer := p.Split()
 	switch {
-	case !ok || name == "" || strings.ContainsRune(name, 0):
+	case name == "" || strings.ContainsRune(string(p), 0) || strings.HasPrefix(string(p), "user@") && issuer == "":
 	case kind == "role":
 		if !s.hasRole(name) {
 			return noRole(name)
@@ -173,6 +208,9 @@ func (s *State) check(c policy.Change) error {
 	if o.Catalog == "" || schemas != (o.Schema != "") || tables != (o.Table != "") || len(c.Columns) > 0 && !tables {
 		return &policy.RightsError{Message: fmt.Sprintf("%q is no %s", o.String(), o.Level)}
 	}
+	if err := checkColumns(c.Columns, c.Fields); err != nil {
+		return err
+	}
 	if c.Op == policy.OpDeny && c.Privilege == "OWNERSHIP" {
 		return &policy.RightsError{Message: "OWNERSHIP cannot be denied; revoke it, or DENY the privileges"}
 	}
@@ -186,11 +224,11 @@ func (s *State) add(e *edit, c policy.Change, by stamp) (node, error) {
 	if err := s.check(c); err != nil {
 		return nil, err
 	}
-	cols := c.Columns
-	if len(cols) == 0 {
-		cols = []string{all}
-	}
+	cols := keys(c)
 	old := s.leaf(c)
+	if otherTable(old, c) {
+		old = nil
+	}
 	n := leaf(by, nil)
 	n["columns"] = columns(append(texts(old["columns"]), cols...))
 	option := texts(old["option"])
@@ -208,7 +246,8 @@ func (s *State) add(e *edit, c policy.Change, by stamp) (node, error) {
 			n["option_except"] = e
 		}
 	}
-	if same(old, n) {
+	bound(n, old, c)
+	if same(s.leaf(c), n) {
 		return s.root, nil
 	}
 	return put(e, s.root, c.Object, c.Op == policy.OpDeny, c.Principal, c.Privilege, n), nil
@@ -230,7 +269,10 @@ func (s *State) take(e *edit, c policy.Change, by stamp) (node, error) {
 		if slices.Contains(held, all) && (!c.Option || slices.Contains(option, all)) {
 			return nil, &policy.RightsError{Message: fmt.Sprintf("%s on %q is held or denied as a whole: take it back as a whole, or DENY the columns", c.Privilege, c.Object.String())}
 		}
-		gone := func(x string) bool { return slices.Contains(c.Columns, x) }
+		if otherTable(old, c) {
+			return s.root, nil // what is held is not on this table
+		}
+		gone := func(x string) bool { return slices.Contains(c.Columns, x) || slices.Contains(keys(c), x) }
 		option = slices.DeleteFunc(option, gone)
 		if !c.Option {
 			held = slices.DeleteFunc(held, gone)
@@ -247,6 +289,13 @@ func (s *State) take(e *edit, c policy.Change, by stamp) (node, error) {
 	if e, ok := old["except"]; ok {
 		n["except"] = e
 	}
+	if uuid, ok := old["uuid"]; ok {
+		n["uuid"] = uuid
+	}
+	if names := child(old, "names"); names != nil {
+		n["names"] = names
+	}
+	keepVia(n, child(old, "via"), held)
 	if e, ok := old["option_except"]; ok && len(option) > 0 {
 		n["option_except"] = e
 	}
@@ -291,7 +340,7 @@ func same(a, b node) bool {
 			return false
 		}
 	}
-	return a != nil
+	return a != nil && a["uuid"] == b["uuid"] && reflect.DeepEqual(a["via"], b["via"]) && reflect.DeepEqual(a["names"], b["names"])
 }
 
 // leaf returns what c's principal holds of c's privilege now.
@@ -373,7 +422,17 @@ func (s *State) show(c policy.Change) string {
 	if l == nil {
 		return ""
 	}
-	out := fmt.Sprint(holding(c.Op == policy.OpDeny || c.Op == policy.OpUndeny), " (", strings.Join(texts(l["columns"]), ", "), ")")
+	names, fields := written(l, texts(l["columns"]))
+	out := fmt.Sprint(holding(c.Op == policy.OpDeny || c.Op == policy.OpUndeny), " (", strings.Join(names, ", "), ")")
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		out += fmt.Sprintf(" %s=%s", name, key(name, fields))
+	}
+	if uuid, ok := l["uuid"].(string); ok {
+		out += " of table " + uuid
+	}
+	for _, k := range slices.Sorted(maps.Keys(child(l, "via"))) {
+		out += fmt.Sprintf(" %s via %s", k, strings.Join(texts(child(l, "via")[k]), ", "))
+	}
 	if o := texts(l["option"]); len(o) > 0 {
 		out += " with grant option (" + strings.Join(o, ", ") + ")"
 	}

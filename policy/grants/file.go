@@ -19,6 +19,8 @@ type File struct {
 	Roles   []string     `yaml:"roles"`
 	Members []FileMember `yaml:"members,omitempty"`
 	Rights  []FileRight  `yaml:"rights,omitempty"`
+	Rules   []FileRule   `yaml:"rules,omitempty"`
+	Tags    []FileTag    `yaml:"tags,omitempty"`
 }
 
 // FileMember is one membership.
@@ -41,6 +43,31 @@ type FileRight struct {
 	Option       []string         `yaml:"grant_option,omitempty,flow"`  // columns, or "*"
 	Except       []string         `yaml:"except,omitempty,flow"`        // future tables: what is none
 	OptionExcept []string         `yaml:"option_except,omitempty,flow"` // the same for the grant option
+	UUID         string           `yaml:"uuid,omitempty"`               // the table that is meant; none: whichever has the name
+	Fields       map[string]int   `yaml:"fields,omitempty,flow"`        // field ids of columns; one without is meant by its name
+
+	Via map[string][]policy.Principal `yaml:"via,omitempty,flow"` // with whose grant option it was granted, by column or "*"
+}
+
+// FileRule is one row filter or mask. One by tag has no table.
+type FileRule struct {
+	Kind        string `yaml:"kind"` // row_filter or mask
+	Catalog     string `yaml:"catalog,omitempty"`
+	Schema      string `yaml:"schema,omitempty"`
+	Table       string `yaml:"table,omitempty"`
+	policy.Rule `yaml:",inline"`
+}
+
+// FileTag is one tag of a table or, with column, of a column.
+type FileTag struct {
+	Catalog string `yaml:"catalog"`
+	Schema  string `yaml:"schema"`
+	Table   string `yaml:"table"`
+	Column  string `yaml:"column,omitempty"`
+	Field   int    `yaml:"field,omitempty"`
+	Key     string `yaml:"key"`
+	Value   string `yaml:"value,omitempty"`
+	UUID    string `yaml:"uuid,omitempty"`
 }
 
 // Export returns all rights as a File, in an order that never changes without reason.
@@ -68,6 +95,7 @@ func Export(r policy.Rights) (*File, error) {
 		one := FileRight{
 			Principal: right.Principal, Privilege: right.Privilege, Level: right.Object.Level, Catalog: right.Object.Catalog,
 			Schema: right.Object.Schema, Table: right.Object.Table, Columns: right.Columns, Option: right.Option, Except: right.Except,
+			UUID: right.UUID, Fields: right.Fields, Via: right.Via,
 		}
 		if right.Denied {
 			one.Effect = "deny"
@@ -75,6 +103,16 @@ func Export(r policy.Rights) (*File, error) {
 		leaf := child(s.root, append(place(right.Object), holding(right.Denied), string(right.Principal), right.Privilege)...)
 		one.OptionExcept = texts(leaf["option_except"])
 		f.Rights = append(f.Rights, one)
+	}
+	for _, r := range s.Rules(nil) {
+		one := FileRule{Kind: "row_filter", Catalog: r.Object.Catalog, Schema: r.Object.Schema, Table: r.Object.Table, Rule: r.Rule}
+		if r.Mask {
+			one.Kind = "mask"
+		}
+		f.Rules = append(f.Rules, one)
+	}
+	for _, t := range s.Tags(nil) {
+		f.Tags = append(f.Tags, FileTag{t.Object.Catalog, t.Object.Schema, t.Object.Table, t.Column, t.Field, t.Key, t.Value, t.UUID})
 	}
 	return f, nil
 }
@@ -103,7 +141,11 @@ func Plan(r policy.Rights, f *File) ([]policy.Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	var take, give []policy.Change
+	take, last, err := planRules(now, f)
+	if err != nil {
+		return nil, err
+	}
+	var give []policy.Change
 	for _, role := range now.Roles {
 		if !slices.Contains(f.Roles, role) {
 			take = append(take, policy.Change{Op: policy.OpDropRole, Role: role})
@@ -135,6 +177,7 @@ func Plan(r policy.Rights, f *File) ([]policy.Change, error) {
 			give = append(give, right.changes(policy.OpAllow, policy.OpDeny)...)
 		}
 	}
+	give = append(give, last...)
 	take = slices.DeleteFunc(take, func(c policy.Change) bool { return dropped(take, c) })
 	return append(take, give...), nil
 }
@@ -163,28 +206,120 @@ func (r FileRight) key() string {
 
 // String is equal for rights that are the same.
 func (r FileRight) String() string {
-	return fmt.Sprint(r.key(), list(r.Columns), list(r.Option), list(r.Except), list(r.OptionExcept))
+	return fmt.Sprint(r.key(), list(r.Columns), list(r.Option), list(r.Except), list(r.OptionExcept), r.UUID, r.Fields, r.Via)
 }
 
 // changes returns what makes r, or takes it away.
 func (r FileRight) changes(allow, deny policy.RightsOp) []policy.Change {
 	c := policy.Change{
-		Op: allow, Principal: r.Principal, Privilege: r.Privilege, Columns: r.Columns, Except: r.Except,
+		Op: allow, Principal: r.Principal, Privilege: r.Privilege, Columns: r.Columns, Except: r.Except, UUID: r.UUID, Fields: r.Fields,
 		Object: policy.Object{Level: r.Level, Catalog: r.Catalog, Schema: r.Schema, Table: r.Table},
 	}
 	if r.Effect == "deny" {
 		c.Op = deny
 	}
 	if c.Op == policy.OpRevoke || c.Op == policy.OpUndeny {
-		c.Columns = nil
+		c.Columns, c.Fields, c.UUID = nil, nil, ""
+		return []policy.Change{c}
 	}
-	out := []policy.Change{c}
+	out := r.byVia(c)
 	if len(r.Option) > 0 {
-		c.Option, c.Except = true, r.OptionExcept
-		if c.Columns = r.Option; slices.Contains(r.Option, all) {
-			c.Columns = nil
+		option := c
+		option.Option, option.Except = true, r.OptionExcept
+		if option.Columns = r.Option; slices.Contains(r.Option, all) {
+			option.Columns, option.Fields = nil, nil
 		}
-		out = append(out, c)
+		for _, one := range r.byVia(option) {
+			one.Option = true
+			out = append(out, one)
+		}
 	}
 	return out
+}
+
+// byVia splits a grant into those that were made by the same authority.
+func (r FileRight) byVia(c policy.Change) []policy.Change {
+	if len(r.Via) == 0 {
+		return []policy.Change{c}
+	}
+	if len(c.Columns) == 0 {
+		c.Via = r.Via[all]
+		return []policy.Change{c}
+	}
+	var out []policy.Change
+	for _, name := range c.Columns {
+		one := c
+		one.Columns, one.Via = []string{name}, r.Via[name]
+		out = append(out, one)
+	}
+	return out
+}
+
+// planRules returns what takes and what makes the rules and tags of f.
+func planRules(now, f *File) (take, give []policy.Change, err error) {
+	same := func(a, b any) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
+	for _, r := range f.Rules {
+		if r.Kind != "row_filter" && r.Kind != "mask" {
+			return nil, nil, fmt.Errorf("grants: rule %q: kind is row_filter or mask, not %q", r.Name, r.Kind)
+		}
+	}
+	for _, r := range now.Rules {
+		if !slices.ContainsFunc(f.Rules, func(w FileRule) bool { return same(r.plain(), w.plain()) }) {
+			take = append(take, r.change(policy.OpDropFilter, policy.OpDropMask))
+		}
+	}
+	for _, r := range f.Rules {
+		if !slices.ContainsFunc(now.Rules, func(o FileRule) bool { return same(r.plain(), o.plain()) }) {
+			give = append(give, r.change(policy.OpSetFilter, policy.OpSetMask))
+		}
+	}
+	for _, t := range now.Tags {
+		if !slices.Contains(f.Tags, t) {
+			take = append(take, t.change(policy.OpUnsetTag))
+		}
+	}
+	for _, t := range f.Tags {
+		if !slices.Contains(now.Tags, t) {
+			give = append(give, t.change(policy.OpSetTag))
+		}
+	}
+	return take, give, nil
+}
+
+// plain is r without pointers, for comparisons.
+func (r FileRule) plain() any {
+	tag := ""
+	if r.Tag != nil {
+		tag = r.Tag.String()
+		r.Tag = nil
+	}
+	r.To, r.Except = sorted(r.To), sorted(r.Except)
+	return []any{tag, r}
+}
+
+func sorted(ps []policy.Principal) []policy.Principal { return readPrincipals(principals(ps)) }
+
+func (r FileRule) change(filter, mask policy.RightsOp) policy.Change {
+	c := policy.Change{Op: mask, Rule: &r.Rule}
+	if r.Kind == "row_filter" {
+		c.Op = filter
+	}
+	if r.Table != "" || r.Schema != "" || r.Catalog != "" {
+		c.Object = policy.Object{Level: classify.LevelTable, Catalog: r.Catalog, Schema: r.Schema, Table: r.Table}
+	}
+	return c
+}
+
+func (t FileTag) change(op policy.RightsOp) policy.Change {
+	c := policy.Change{
+		Op: op, Object: policy.Object{Level: classify.LevelTable, Catalog: t.Catalog, Schema: t.Schema, Table: t.Table}, UUID: t.UUID,
+		Tag: &policy.Tag{Key: t.Key, Value: t.Value},
+	}
+	if t.Column != "" {
+		c.Columns = []string{t.Column}
+		if t.Field > 0 {
+			c.Fields = map[string]int{t.Column: t.Field}
+		}
+	}
+	return c
 }

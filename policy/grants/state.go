@@ -125,10 +125,20 @@ func rights(o policy.Object, p policy.Principal, held node, denied bool) []polic
 	var out []policy.Right
 	for priv, v := range held {
 		leaf := v.(node)
-		r := policy.Right{Principal: p, Privilege: priv, Object: o, Denied: denied, Option: texts(leaf["option"]), Except: texts(leaf["except"])}
-		if cols := texts(leaf["columns"]); !slices.Contains(cols, all) {
-			r.Columns = cols
+		r := policy.Right{Principal: p, Privilege: priv, Object: o, Denied: denied, Except: texts(leaf["except"])}
+		cols, option := texts(leaf["columns"]), texts(leaf["option"])
+		every := slices.Concat(cols, slices.DeleteFunc(slices.Clone(option), func(k string) bool { return slices.Contains(cols, k) }))
+		names, fields := written(leaf, every)
+		if r.Fields = fields; !slices.Contains(cols, all) {
+			r.Columns = names[:len(cols):len(cols)]
 		}
+		for i, k := range every {
+			if slices.Contains(option, k) {
+				r.Option = append(r.Option, names[i])
+			}
+		}
+		r.Via = viaOf(leaf, cols)
+		r.UUID, _ = leaf["uuid"].(string)
 		r.By, _ = leaf["by"].(string)
 		at, _ := leaf["at"].(string)
 		r.At, _ = time.Parse(time.RFC3339Nano, at)

@@ -220,6 +220,11 @@ func (j *judge) batch(ctx context.Context, op policy.Operation, rs []policy.Reso
 			whole.Columns = nil
 			for _, r := range rs[start:end] {
 				whole.Columns = append(whole.Columns, r.Columns...)
+				if d := r.Detail; d != nil && whole.Detail != nil && whole.Detail != d {
+					all := *whole.Detail
+					all.Columns = slices.Concat(all.Columns, d.Columns)
+					whole.Detail = &all
+				}
 			}
 			if len(whole.Columns) != end-start {
 				return nil, errors.New("FilterColumns takes one column a resource")

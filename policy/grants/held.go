@@ -1,0 +1,190 @@
+package grants
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"gatehouse/classify"
+	"gatehouse/policy"
+)
+
+// keys are the columns of a change as the document writes them.
+func keys(c policy.Change) []string {
+	if len(c.Columns) == 0 {
+		return []string{all}
+	}
+	out := make([]string, len(c.Columns))
+	for i, name := range c.Columns {
+		out[i] = key(name, c.Fields)
+	}
+	return out
+}
+
+// otherTable reports whether a leaf was made for a table that has been replaced by the one that c is about.
+func otherTable(l node, c policy.Change) bool {
+	uuid, _ := l["uuid"].(string)
+	return uuid != "" && c.UUID != "" && uuid != c.UUID
+}
+
+// bound notes in n what table and which columns are meant, and with whose grant option they were granted.
+func bound(n, old node, c policy.Change) {
+	cols, had := texts(n["columns"]), texts(old["columns"])
+	if c.UUID != "" {
+		n["uuid"] = c.UUID
+	}
+	names := node{}
+	for k, v := range child(old, "names") {
+		if slices.Contains(cols, k) {
+			names[k] = v
+		}
+	}
+	for _, name := range c.Columns {
+		if k := key(name, c.Fields); k != name && slices.Contains(cols, k) {
+			names[k] = name
+		}
+	}
+	if len(names) > 0 {
+		n["names"] = names
+	}
+	via := maps.Clone(child(old, "via"))
+	if via == nil {
+		via = node{}
+	}
+	for _, k := range keys(c) {
+		switch before, dependent := via[k]; {
+		case len(c.Via) == 0:
+			delete(via, k) // now it also stands by itself
+		case !slices.Contains(had, k) && !slices.Contains(had, all):
+			via[k] = principals(c.Via)
+		case dependent:
+			via[k] = list(append(texts(before), texts(principals(c.Via))...))
+		}
+	}
+	keepVia(n, via, cols)
+}
+
+// keepVia sets the part of via that is about cols.
+func keepVia(n, via node, cols []string) {
+	kept := node{}
+	for k, v := range via {
+		if slices.Contains(cols, k) {
+			kept[k] = v
+		}
+	}
+	if len(kept) > 0 {
+		n["via"] = kept
+	}
+}
+
+// written returns the names of columns, as they were when they were granted, and their field ids. Two columns of one name, of
+// which one was renamed or dropped, keep apart.
+func written(l node, cols []string) (names []string, fields map[string]int) {
+	for _, k := range cols {
+		name, _ := child(l, "names")[k].(string)
+		id := fieldOf(k)
+		if name == "" || slices.Contains(names, name) {
+			name = k
+		}
+		names = append(names, name)
+		if id > 0 {
+			if fields == nil {
+				fields = map[string]int{}
+			}
+			fields[name] = id
+		}
+	}
+	return names, fields
+}
+
+// viaOf is the list of each column whose grant came from a grant option, by the names of written.
+func viaOf(l node, cols []string) map[string][]policy.Principal {
+	var out map[string][]policy.Principal
+	names, _ := written(l, cols)
+	for i, k := range cols {
+		if v, ok := child(l, "via")[k]; ok {
+			if out == nil {
+				out = map[string][]policy.Principal{}
+			}
+			out[names[i]] = readPrincipals(v)
+		}
+	}
+	return out
+}
+
+// Passing implements policy.Rights.
+func (s *State) Passing(ps []policy.Principal, c policy.Change) []policy.Principal {
+	var out []policy.Principal
+	for _, p := range ps {
+		if slices.ContainsFunc(keys(c), func(k string) bool { return s.passes(p, c.Object, c.Privilege, k) }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// passes reports whether p itself holds what lets it grant a privilege on, as lib/grants.rego has it.
+func (s *State) passes(p policy.Principal, o policy.Object, privilege, col string) bool {
+	held := func(path ...string) node { return child(s.root, append(path, "allow", string(p))...) }
+	option := func(n node, all bool) bool {
+		for _, priv := range []string{privilege, "OWNERSHIP"} {
+			l := child(n, priv)
+			cols := texts(l["option"])
+			if len(cols) > 0 && (all || slices.Contains(cols, "*") || slices.Contains(cols, col)) && !slices.Contains(texts(l["option_except"]), o.Table) {
+				return true
+			}
+		}
+		return false
+	}
+	catalog := held("catalogs", o.Catalog)
+	if option(catalog, true) || catalog["OWNERSHIP"] != nil {
+		return true
+	}
+	if o.Level == classify.LevelCatalog {
+		return false
+	}
+	schema := held("schemas", o.Catalog, o.Schema)
+	if option(schema, true) || schema["OWNERSHIP"] != nil {
+		return true
+	}
+	if o.Level == classify.LevelSchema {
+		return false
+	}
+	if option(held("futures", o.Catalog, o.Schema), true) {
+		return true
+	}
+	table := held("tables", o.Catalog, o.Schema, o.Table)
+	return o.Level == classify.LevelTable && (option(table, false) || table["OWNERSHIP"] != nil)
+}
+
+// abandoned are the grants that were made with a grant option that nobody of those who made them has any more.
+func (s *State) abandoned() []policy.Change {
+	var out []policy.Change
+	s.each(nil, func(o policy.Object, n node) {
+		for p, privileges := range child(n, "allow") {
+			for privilege, l := range privileges.(node) {
+				leaf := l.(node)
+				var gone []string
+				for _, k := range slices.Sorted(maps.Keys(child(leaf, "via"))) {
+					still := func(q policy.Principal) bool { return s.passes(q, o, privilege, k) }
+					if !slices.ContainsFunc(readPrincipals(leaf["via"].(node)[k]), still) {
+						gone = append(gone, k)
+					}
+				}
+				if len(gone) == 0 {
+					continue
+				}
+				c := policy.Change{Op: policy.OpRevoke, Object: o, Principal: policy.Principal(p), Privilege: privilege}
+				if gone[0] != all {
+					c.Columns, c.Fields = written(leaf, gone)
+				}
+				c.UUID, _ = leaf["uuid"].(string)
+				out = append(out, c)
+			}
+		}
+	})
+	slices.SortFunc(out, func(a, b policy.Change) int {
+		return strings.Compare(a.Object.String()+string(a.Principal)+a.Privilege, b.Object.String()+string(b.Principal)+b.Privilege)
+	})
+	return out
+}

@@ -155,7 +155,15 @@ func emptyScan(s *plan.Scan) string {
 	if s.Rough == 0 {
 		return "SELECT " + stubColumns(s.Fields) + " WHERE false"
 	}
-	return fmt.Sprintf("SELECT %s FROM range(%d) AS r(i) WHERE i < 0", stubColumns(s.Fields), s.Rough)
+	columns := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		// A constant would make the filter one.
+		columns[i] = fmt.Sprintf("TRY_CAST(CASE WHEN i < 0 THEN CAST(i AS VARCHAR) END AS %s) AS %s", f.Type, columnName(f.ID))
+	}
+	if len(columns) == 0 {
+		columns = []string{"i AS c0"}
+	}
+	return fmt.Sprintf("SELECT %s FROM range(%d) AS r(i) WHERE i < 0", strings.Join(columns, ", "), s.Rough)
 }
 
 // stubColumns are typed NULLs named like the fields.
@@ -183,7 +191,7 @@ func (s *scan) armText(a *arm) (string, error) {
 	if len(fields) == 0 {
 		b.WriteString("1 AS c0")
 	}
-	b.WriteString(" FROM " + a.read(fields, s.relation.Scan.Rough/int64(len(s.arms))) + " d")
+	b.WriteString(" FROM " + a.read(fields, s.rough(a)) + " d")
 	joins, err := s.equalityJoins(a)
 	if err != nil {
 		return "", err
@@ -254,6 +262,19 @@ func (a *arm) constant(f plan.Field) string {
 		return fmt.Sprintf("CAST(%s AS %s)", values[0], f.Type)
 	}
 	return fmt.Sprintf("CAST((CAST(%s AS VARCHAR[]))[d.file_index::BIGINT + 1] AS %s)", list(values, func(s string) string { return s }), f.Type)
+}
+
+// deletesEstimate undoes what the engine estimates of rows that are not among deleted ones: a fifth, however many those are.
+const deletesEstimate = 5
+
+// rough is how many rows the engine is to reckon with in arm a, 0 for those of its files. It is made so that deletes, which are hidden, change
+// no estimate above the scan.
+func (s *scan) rough(a *arm) int64 {
+	rows := s.relation.Scan.Rough / int64(len(s.arms))
+	if a.keyed {
+		rows *= deletesEstimate
+	}
+	return rows
 }
 
 // read is the table function over the arm's files. The engine reckons with rows, or with what the files have if that is 0.

@@ -312,6 +312,7 @@ func TestHandles(t *testing.T) {
 		now.advance(1)
 	}
 	hold[1]()
+	now.advance(1)
 	hold[2]()
 	add()
 	if things[0].closed != 0 || things[1].closed != 1 || things[2].closed != 0 {

@@ -2,6 +2,7 @@ package flight
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	pb "github.com/apache/arrow-go/v18/arrow/flight/gen/flight"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // An error in the middle of a stream reaches the client, after the rows before it.
@@ -60,9 +63,8 @@ func TestCancel(t *testing.T) {
 		},
 		"CancelQuery": func(c *client, info *flight.FlightInfo, _ func()) {
 			//nolint:staticcheck // drivers still send it
-			body, err := c.action("CancelQuery", pack(c.t, &pb.ActionCancelQueryRequest{Info: marshal(c.t, info)}))
-			if err != nil || len(body) == 0 {
-				c.t.Error(err)
+			if got := c.cancelQuery(info); got != pb.ActionCancelQueryResult_CANCEL_RESULT_CANCELLED {
+				c.t.Error(got)
 			}
 		},
 	} {
@@ -157,7 +159,30 @@ func TestNotCancellable(t *testing.T) {
 		if err != nil || got.Status != flight.CancelStatusNotCancellable {
 			t.Errorf("%v, %v", got, err)
 		}
+		if got := c.cancelQuery(i); got != pb.ActionCancelQueryResult_CANCEL_RESULT_NOT_CANCELLABLE {
+			t.Error(got)
+		}
 	}
+	//nolint:staticcheck // drivers still send it
+	_, err = c.action("CancelQuery", pack(t, &pb.ActionCancelQueryRequest{Info: []byte{0xff}}))
+	wantCode(t, err, codes.InvalidArgument)
+}
+
+// cancelQuery cancels in the older form.
+//
+//nolint:staticcheck // drivers still send it
+func (c *client) cancelQuery(info *flight.FlightInfo) pb.ActionCancelQueryResult_CancelResult {
+	c.t.Helper()
+	body, err := c.action("CancelQuery", pack(c.t, &pb.ActionCancelQueryRequest{Info: marshal(c.t, info)}))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var wrapped anypb.Any
+	var out pb.ActionCancelQueryResult
+	if err := errors.Join(proto.Unmarshal(body, &wrapped), wrapped.UnmarshalTo(&out)); err != nil {
+		c.t.Fatal(err)
+	}
+	return out.Result
 }
 
 // What goes over the wire holds nothing that came from below but names, types and values.

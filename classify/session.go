@@ -225,7 +225,11 @@ func (p *words) set(s *Statement, reset bool) error {
 		p.accept("local")
 	}
 	if t := p.peek(); t.is("transaction") || t.is("global") || t.is("role") || t.is("authorization") || t.is("constraints") || t.is("variable") || t.is("all") {
-		return &UnsupportedError{Construct: "SET " + strings.ToUpper(t.text), Pos: t.pos}
+		word := "SET "
+		if reset {
+			word = "RESET "
+		}
+		return &UnsupportedError{Construct: word + strings.ToUpper(t.text), Pos: t.pos}
 	}
 	zone := p.peek().is("time")
 	if err := p.setting(s); err != nil || reset {

@@ -21,7 +21,7 @@ var kinds = map[classify.Kind]string{
 // TestStatements runs the files of classify/testdata/statements: one statement a case, and what Parse and PrintSelect say of it.
 //
 // The command is "parse", with "in" after it for a statement in the namespace lake.main, "expr" for the class of one expression, or
-// "each" for what is printed of the statement on each line. Every statement that prints is also read back.
+// "each" for what is printed, or else known, of the statement on each line. Every statement that prints is also read back.
 func TestStatements(t *testing.T) {
 	datadriven.Walk(t, "../testdata/statements", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -102,6 +102,11 @@ func describeEach(t *testing.T, text string) string {
 		s, err := classify.Parse(line)
 		if err != nil {
 			fmt.Fprintf(&b, "%s\nerror: %v\n", line, err)
+			continue
+		}
+		if s.Kind() != classify.KindSelect {
+			name, value, reset := s.Setting()
+			fmt.Fprintf(&b, "%s: %s, target %q, pattern %q, setting %q = %q, reset %v, analyze %v\n", line, kinds[s.Kind()], s.Target(), s.Pattern(), name, value, reset, s.Analyze())
 			continue
 		}
 		out, err := PrintSelect(s.Tree(), DuckDB())

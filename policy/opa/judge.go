@@ -143,28 +143,34 @@ func (j *judge) allowAll(ctx context.Context, op policy.Operation, rs []policy.R
 		return j.batch(ctx, op, rs)
 	}
 	worth := j.candidates(ctx, op, rs)
-	about := j.e.reads.at("action", "resource")
 	out := make([]bool, len(rs))
-	for i, r := range rs {
-		if worth != nil && !worth[i] {
-			continue
+	if len(rs) < listingSize {
+		for i := range rs {
+			var err error
+			if out[i], err = j.allow(ctx, j.context, op, rs[i]); err != nil {
+				return nil, err
+			}
 		}
-		input := document(j.context, string(op), resource(op, r, about), grantOperation(r)...)
-		v, err := j.eval(ctx, j.e.entry.Allow, input)
-		if err != nil && !errors.Is(err, errUndefined) {
-			return nil, err
-		}
-		if out[i], err = boolean(v, err); err != nil {
-			return nil, fmt.Errorf("data.%s: %w", dotted(j.e.entry.Allow), err)
-		}
-		if !out[i] {
-			continue
-		}
-		if out[i], err = j.unopposed(ctx, op, input); err != nil {
-			return nil, err
-		}
+		return out, nil
 	}
-	return out, nil
+	return out, j.allowMany(ctx, op, rs, worth, out)
+}
+
+// allow asks the single rule. The context, who, is one that nobody else uses at the time.
+func (j *judge) allow(ctx context.Context, who ast.Value, op policy.Operation, r policy.Resource) (bool, error) {
+	input := document(who, string(op), resource(op, r, j.e.reads.at("action", "resource")), grantOperation(r)...)
+	v, err := j.eval(ctx, j.e.entry.Allow, input)
+	if err != nil && !errors.Is(err, errUndefined) {
+		return false, err
+	}
+	ok, err := boolean(v, err)
+	if err != nil {
+		return false, fmt.Errorf("data.%s: %w", dotted(j.e.entry.Allow), err)
+	}
+	if !ok {
+		return false, nil
+	}
+	return j.unopposed(ctx, op, input)
 }
 
 // unopposed reports whether nothing forbids what is allowed: no denial, and no obligation that this gateway does

@@ -2,6 +2,10 @@ package opa
 
 import (
 	"context"
+	"runtime"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"golang.org/x/sync/errgroup"
 
 	"gatehouse/policy"
 )
@@ -55,4 +59,29 @@ func spots(v any) (map[spot]bool, bool) {
 		out[spot{names[0], names[1], names[2]}] = true
 	}
 	return out, ok
+}
+
+// allowMany asks for those of rs that are worth it, on all processors at once: the tables of a listing do not depend on each other.
+func (j *judge) allowMany(ctx context.Context, op policy.Operation, rs []policy.Resource, worth, out []bool) error {
+	workers := runtime.GOMAXPROCS(0)
+	if j.d.cfg.Trace != nil {
+		workers = 1 // a tool is told in order
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for w := range workers {
+		own := ast.NewTerm(j.context).Copy().Value // values cache inside themselves
+		g.Go(func() (err error) {
+			defer recovered(&err)
+			for i := w; i < len(rs); i += workers {
+				if worth != nil && !worth[i] {
+					continue
+				}
+				if out[i], err = j.allow(ctx, own, op, rs[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }

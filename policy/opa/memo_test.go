@@ -364,3 +364,32 @@ func TestRecentForgets(t *testing.T) {
 		t.Fatal("never forgotten")
 	}
 }
+
+// A long listing of a policy that does not look at who asks is like a short one.
+func TestLongListing(t *testing.T) {
+	d, err := New(Config{Files: map[string][]byte{"p.rego": []byte(`package trino
+		allow if endswith(input.action.resource.table.tableName, "7")
+		rowFilters contains 1 if false
+		columnMask := 1 if false`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	j, err := d.Judge(t.Context(), policy.Caller{Identity: auth.Identity{Issuer: "i", Subject: "s", User: "u"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rs []policy.Resource
+	for i := range 300 {
+		rs = append(rs, policy.Resource{Catalog: "c", Schema: "s", Table: fmt.Sprint("t", i)})
+	}
+	ok, err := j.Allow(t.Context(), policy.FilterTables, rs)
+	if err != nil || len(ok) != len(rs) {
+		t.Fatal(len(ok), err)
+	}
+	for i := range ok {
+		if ok[i] != (i%10 == 7) {
+			t.Errorf("table %d: %v", i, ok[i])
+		}
+	}
+}

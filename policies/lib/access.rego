@@ -1,6 +1,7 @@
 # Who may see which rows, and when. Each takes one line of a policy, and each shows nothing if what it needs is missing.
 package lib.access
 
+import data.lib.grants
 import data.lib.gw
 
 # matches: rows whose column equals a claim of the caller, or is one of its values if the claim is a list. Without the
@@ -51,13 +52,11 @@ emergencies contains right if {
 alarm := {"id": concat("", ["break_glass: ", min({right.reason | some right in emergencies})]), "expression": "true"} if break_glass
 
 # Is the question about this table, or about something that the table is in?
-concerns(table) if table == full(input.action.resource.table)
-
-concerns(table) if table == full(input.action.resource.column)
+concerns(table) if table == concat(".", [grants.cat, grants.sch, grants.tab])
 
 concerns(table) if {
 	some resource in input.action.filterResources
-	table == full(resource.table)
+	table == concat(".", [resource.table.catalogName, resource.table.schemaName, resource.table.tableName])
 }
 
 concerns(table) if startswith(table, concat("", [input.action.resource.catalog.name, "."]))
@@ -66,8 +65,6 @@ concerns(table) if {
 	schema := input.action.resource.schema
 	startswith(table, concat("", [schema.catalogName, ".", schema.schemaName, "."]))
 }
-
-full(about) := concat(".", [about.catalogName, about.schemaName, about.tableName])
 
 label(claim) := concat(" ", ["by", claim])
 

@@ -70,10 +70,11 @@ bench: build ## Speed, as ratios in one run (docs/performance.md)
 
 N    ?= 20000
 SEED ?= 1
+FROM ?= 0
 
 .PHONY: prove
-prove: ## N random statements on twin databases from SEED: nothing hidden may show
-	$(GO) run ./cmd/prove -n $(N) -seed $(SEED)
+prove: ## N random statements of SEED from number FROM on twin databases: nothing hidden may show
+	$(GO) run ./cmd/prove -n $(N) -seed $(SEED) -from $(FROM)
 
 .PHONY: timing
 timing: ## Compare the times of questions that differ in what is hidden alone, 3000 pairs each

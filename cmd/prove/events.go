@@ -26,7 +26,9 @@ func events() twinTable {
 			},
 			column{
 				name: "attrs", kind: "map", typ: &iceberg.MapType{KeyID: 104, KeyType: str, ValueID: 105, ValueType: short},
-				visible: maybe(6, func(r *rand.Rand, _ int) any { return pick(r, []entry{{"a", int32(1)}}, []entry{{"a", int32(2)}, {"b", nil}}, nil) }),
+				visible: maybe(6, func(r *rand.Rand, _ int) any {
+					return pick(r, []entry{{"a", int32(1)}}, []entry{{"a", int32(2)}, {"b", nil}}, nil)
+				}),
 				hidden: func(s side, r *rand.Rand, i int) any {
 					return []entry{{canaryText, canaryShort}, {"a", hiddenInt(s, r, i)}}
 				},
@@ -34,6 +36,29 @@ func events() twinTable {
 			},
 			column{name: "big", kind: "bigint", typ: long, before: "amount", visible: func(r *rand.Rand, _ int) any { return int64(r.IntN(2000)) }, hidden: hiddenLong},
 		),
+	}
+}
+
+// faulty has a filter that fails on one hidden row, which is another one on each side: whatever is asked of the table, it fails.
+func faulty() twinTable {
+	bad := map[side]int64{sideA: 1000, sideB: 2000, sideC: 3000}
+	return twinTable{
+		name: "faulty", rows: 10, filter: "CAST(note AS INTEGER) > 0",
+		hiddenRows: map[side]int{sideA: 30, sideB: 30, sideC: 30}, files: map[side]int{sideA: 1, sideB: 1, sideC: 1},
+		columns: []column{
+			{name: "id", kind: "bigint", typ: long, required: true, visible: id().visible, hidden: func(s side, _ *rand.Rand, i int) any {
+				if i == 0 {
+					return bad[s]
+				}
+				return int64(5000 + i)
+			}},
+			{name: "note", kind: "varchar", typ: str, visible: text("1", "2"), hidden: func(_ side, _ *rand.Rand, i int) any {
+				if i == 0 {
+					return "x"
+				}
+				return "-1"
+			}},
+		},
 	}
 }
 

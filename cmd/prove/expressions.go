@@ -15,6 +15,7 @@ type generator struct {
 	loose      bool // as in statement
 	subqueries int  // that may still be made
 	ctes       []relation
+	aim        int // how many of a hundred statements are aimed ones
 }
 
 // relation is something to select from.

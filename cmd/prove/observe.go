@@ -28,6 +28,8 @@ type observation struct {
 	canary  string // found in the bytes of a batch
 	foreign string // words of an engine, a catalog or a policy, found in an error's text
 	cause   string // what only the operator sees; not compared
+
+	door, search, explain bool // how it was made
 }
 
 // ids are what differs between any two runs.
@@ -38,9 +40,16 @@ var snapshots = regexp.MustCompile(`snapshot +[0-9]+`)
 
 // observe runs a statement as eve, under policy p.
 func (t *twin) observe(ctx context.Context, p int, st *statement) (o observation) {
-	err := t.run(ctx, p, st, &o)
+	run := t.run
+	if st.door {
+		run = t.wire
+	}
+	err := run(ctx, p, st, &o)
 	if err != nil {
-		o.class, o.text = errorClass(err), ids.ReplaceAllString(err.Error(), "ID")
+		if o.class, o.text = errorClass(err), err.Error(); st.door {
+			o.class, o.text = o.wireError(err)
+		}
+		o.text = ids.ReplaceAllString(o.text, "ID")
 		sql, _ := st.render()
 		o.foreign = foreignWords(o.text, sql)
 		if cause := errors.Unwrap(err); cause != nil {

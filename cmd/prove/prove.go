@@ -24,6 +24,7 @@ type config struct {
 	small      bool // make findings small
 	progress   io.Writer
 	verbose    bool // print every statement that fails
+	aim        int  // how many of a hundred statements are aimed ones, 95 at most
 }
 
 // report is what was seen.
@@ -83,7 +84,7 @@ func (p *prover) work(ctx context.Context) {
 // generate makes statement n, and says under which policy it runs.
 func (p *prover) generate(n int) (int, *statement) {
 	pol := n % len(p.world.rules)
-	g := &generator{r: rand.New(rand.NewPCG(p.seed, uint64(n))), shown: p.world.rules[pol].shown}
+	g := &generator{r: rand.New(rand.NewPCG(p.seed, uint64(n))), shown: p.world.rules[pol].shown, aim: p.aim}
 	return pol, g.statement()
 }
 
@@ -106,7 +107,7 @@ func (p *prover) one(ctx context.Context, n int) {
 		r.classes[first.class]++
 		if p.verbose {
 			sql, _ := st.render()
-			fmt.Fprintf(p.progress, "%d: %s: %s\n    %s\n", n, first.class, first.text, sql)
+			fmt.Fprintf(p.progress, "%d: %s: %s (%s)\n    %s\n", n, first.class, first.text, first.cause, sql)
 		}
 	}
 	switch {

@@ -15,7 +15,7 @@ func TestTwins(t *testing.T) {
 	}
 	var out strings.Builder
 	r, err := prove(t.Context(), config{
-		statements: n, seed: 20, policies: 6, workers: 2, dir: t.TempDir(), stop: 2, small: true, progress: &out,
+		statements: n, seed: 20, policies: 6, workers: 2, dir: t.TempDir(), stop: 2, small: true, aim: 30, progress: &out,
 		sides: []side{sideA, sideB, sideC},
 	})
 	if err != nil {

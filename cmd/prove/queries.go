@@ -5,15 +5,23 @@ import (
 	"strings"
 )
 
-// newStatement makes the statement of a seed for a user who sees shown.
+// statement makes the statement of a seed for a user who sees shown.
 func (g *generator) statement() *statement {
+	st := g.any()
+	st.door = st.door || g.chance(20)
+	return st
+}
+
+func (g *generator) any() *statement {
 	g.subqueries = 3
 	st := &statement{}
-	if g.chance(3) {
+	switch n := g.r.IntN(100); {
+	case n < 3:
 		st.root = g.command()
 		return st
-	}
-	if g.chance(20) {
+	case n < 5:
+		return g.protocol()
+	case n < 5+g.aim:
 		return g.aimed()
 	}
 	var with *node
@@ -278,7 +286,7 @@ func (g *generator) source(outer *scope, depth int) (*node, relation) {
 		c := pick(g.r, g.ctes...)
 		return clause(c.alias + " AS " + alias), relation{alias, c.columns}
 	}
-	name := pick(g.r, "customers", "customers", "customers", "customers", "employees", "employees", "orders", "events", "products")
+	name := pick(g.r, "customers", "customers", "customers", "customers", "employees", "employees", "orders", "events", "visits", "products")
 	past := name == "events" && g.chance(40)
 	cols := []field{}
 	for _, c := range g.shown[name] {

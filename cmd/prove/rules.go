@@ -50,9 +50,7 @@ func (o *rules) table(b, words *strings.Builder, r *rand.Rand, t twinTable) {
 		o.shown[t.name] = t.columns
 		return
 	}
-	filter := filters[r.IntN(len(filters))]
-	fmt.Fprintf(b, "row_filters contains {\"id\": \"f\", \"expression\": %q}\n", filter)
-	fmt.Fprintf(words, "%s: filter %s", t.name, filter)
+	o.filters(b, words, r, t)
 	for _, c := range t.columns {
 		if c.dropped {
 			continue // no policy can know it
@@ -72,4 +70,19 @@ func (o *rules) table(b, words *strings.Builder, r *rand.Rand, t twinTable) {
 		}
 	}
 	words.WriteString("\n")
+}
+
+// filters writes one filter, or two of which the second is for a role.
+func (o *rules) filters(b, words *strings.Builder, r *rand.Rand, t twinTable) {
+	filter := t.filter
+	if filter == "" {
+		filter = pick(r, filters...)
+	}
+	fmt.Fprintf(b, "row_filters contains {\"id\": \"f\", \"expression\": %q}\n", filter)
+	fmt.Fprintf(words, "%s: filter %s", t.name, filter)
+	if t.filter == "" && r.IntN(4) == 0 {
+		filter = pick(r, filters...)
+		fmt.Fprintf(b, "row_filters contains {\"id\": \"g\", \"expression\": %q} if \"%s\" in gw.roles\n", filter, eve.Roles[0])
+		fmt.Fprintf(words, " and, by role, %s", filter)
+	}
 }

@@ -11,6 +11,9 @@ type statement struct {
 	// ordered: the statement defines the order of its rows. loose: it leaves open which rows or values come (LIMIT without ORDER BY,
 	// first(), sums of fractions in any order).
 	ordered, loose bool
+	// door: it goes through the Flight SQL server. call is what goes there instead of the statement, which then is a description only.
+	door bool
+	call call
 }
 
 // node is a piece of a statement: texts, parameters and further nodes in the order of the text. An expression's kind is that of its type.

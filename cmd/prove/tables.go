@@ -22,6 +22,8 @@ type twinTable struct {
 	// version is that of the format, 0: 2. past: the tag "past" names the table as it was before its columns were renamed and dropped.
 	version int
 	past    bool
+	// filter is the table's own, "": one of filters.
+	filter string
 	// namespace is "" for the one of all the others.
 	namespace string
 	// open tables have no policy and are the same on all sides; denied ones may not be read, and B and C lack them.
@@ -42,7 +44,7 @@ var (
 // The columns that decide which rows are visible: every shape of filter gives the same rows.
 func deciding() []column {
 	return []column{
-		{name: "region", kind: "varchar", typ: str, visible: text("EU"), hidden: func(s side, r *rand.Rand, i int) any {
+		{name: "region", kind: "varchar", typ: str, visible: text("EU"), masks: []string{"", "", "'**'", "left(region, 1)", "NULL"}, hidden: func(s side, r *rand.Rand, i int) any {
 			// By number, so that partitions have as many rows on B as on A.
 			if s == sideA {
 				return []any{"US", "JP", nil, "", "HIDDEN-region", "zz"}[i%6]
@@ -79,6 +81,12 @@ var filters = []string{
 	`lower(region) = 'eu'`,
 	`CASE WHEN level > 50 THEN false WHEN level < 0 THEN false ELSE region = 'EU' END`,
 	`vip IS TRUE`,
+	`CAST(level AS VARCHAR) IN ('3', '4', '5')`,
+	`starts_with(region, 'E') AND region <> 'EE'`,
+	`NOT region IS DISTINCT FROM 'EU'`,
+	`region || '!' = 'EU!'`,
+	`left(region, 1) = 'E' AND CASE WHEN level IS NULL THEN false ELSE level <> 99 END`,
+	`CASE region WHEN 'EU' THEN vip ELSE false END`,
 }
 
 // forms are columns of text: what is visible is of one form per column, so that a cast of a column succeeds on all that the user may see.
@@ -86,7 +94,11 @@ func forms() []column {
 	form := func(name string, list ...string) column {
 		return column{name: name, kind: "varchar", typ: str, visible: text(list...), hidden: hiddenText}
 	}
+	part, pattern := form("t_part", "year", "month", "day"), form("t_pattern", "a", "b.*", "(c)")
+	part.masks = []string{"", "", "CAST(date_diff(t_part, DATE '2020-01-01', DATE '2021-01-01') AS VARCHAR)"}
+	pattern.masks = []string{"", "", "regexp_replace('abc', t_pattern, 'x')"}
 	return []column{
+		part, pattern,
 		form("t_int", "1", "12", "7", "90"),
 		form("t_num", "1.5", "2", "-3.25", "0.5"),
 		form("t_date", "2020-01-02", "2021-12-31", "1999-05-06"),
@@ -97,8 +109,6 @@ func forms() []column {
 		form("t_bool", "true", "false"),
 		form("t_bits", "101", "0110"),
 		form("t_map", "{a=1}", "{a=2, b=3}", "{}"),
-		form("t_part", "year", "month", "day"),
-		form("t_pattern", "a", "b.*", "(c)"),
 	}
 }
 
@@ -200,24 +210,27 @@ func customers() twinTable {
 		column{name: "diagnosis", kind: "varchar", typ: str, secret: true, only: sideA, visible: func(*rand.Rand, int) any { return canaryText }, hidden: hiddenText},
 	)
 	return twinTable{
-		name: "customers", columns: columns, rows: 50, deletes: true,
+		name: "customers", columns: columns, rows: 70, deletes: true, // 240 on A and 70 on C are of one magnitude, see plan.Scan.Rough
 		hiddenRows: map[side]int{sideA: 150, sideB: 150}, files: map[side]int{sideA: 3, sideB: 3, sideC: 1},
 	}
 }
 
-// orders has one file of more than 130,000 rows on A: only there does the engine reorder conditions as it goes.
+// orders has one file of more than 130,000 rows on A and B: only there does the engine reorder conditions as it goes.
 func orders() twinTable {
 	return twinTable{
 		name: "orders", rows: 300,
 		hiddenRows: map[side]int{sideA: 135000, sideB: 135000}, files: map[side]int{sideA: 1, sideB: 1, sideC: 1},
 		columns: append(append([]column{id(), reference("customer_id", 90)}, deciding()...),
-			column{name: "sku", kind: "varchar", typ: str, visible: text("1", "22", "333", "4"), hidden: hiddenText},
-			column{name: "note", kind: "varchar", typ: str, visible: text("[1]", "[2, 3]", "[]"), hidden: hiddenText},
-			column{name: "code", kind: "int", typ: short, visible: func(r *rand.Rand, _ int) any { return int32(65 + r.IntN(20)) }, hidden: few(hiddenInt, int32(1114112), canaryShort)},
+			column{name: "sku", kind: "varchar", typ: str, visible: text("1", "22", "333", "4"), hidden: hiddenText, masks: []string{"", "CAST(CAST(sku AS INTEGER) AS VARCHAR)"}},
+			column{name: "note", kind: "varchar", typ: str, visible: text("[1]", "[2, 3]", "[]"), hidden: hiddenText, masks: []string{"", "", "replace(note, ' ', '')", "'[7]'"}},
+			column{name: "code", kind: "int", typ: short, visible: func(r *rand.Rand, _ int) any { return int32(65 + r.IntN(20)) }, hidden: few(hiddenInt, int32(1114112), canaryShort), masks: []string{"", "CASE WHEN code < 200 THEN code END", "CAST(right(CAST(code AS VARCHAR), 2) AS INTEGER)"}},
 			column{name: "t_list", kind: "varchar", typ: str, visible: text("[1, 2]", "[]"), hidden: few(hiddenText, "[1, x]", canaryText)},
 			column{name: "big", kind: "bigint", typ: long, visible: func(r *rand.Rand, _ int) any { return int64(r.IntN(2000)) }, hidden: few(hiddenLong, canaryLong, int64(math.MaxInt64), int64(math.MinInt64))},
 			column{name: "qty", kind: "int", typ: short, visible: func(r *rand.Rand, _ int) any { return int32(1 + r.IntN(20)) }, hidden: hiddenInt},
-			column{name: "placed", kind: "date", typ: date, visible: func(r *rand.Rand, _ int) any { return int32(18000 + r.IntN(400)) }, hidden: hiddenDate},
+			column{
+				name: "placed", kind: "date", typ: date, visible: func(r *rand.Rand, _ int) any { return int32(18000 + r.IntN(400)) }, hidden: hiddenDate,
+				masks: []string{"", "", "last_day(placed)", "date_trunc('month', placed)", "CASE WHEN region = 'EU' THEN placed + 1 END"},
+			},
 			column{
 				name: "price", kind: "decimal", typ: iceberg.DecimalTypeOf(9, 2),
 				visible: func(r *rand.Rand, _ int) any { return int64(100 + r.IntN(9000)) },
@@ -233,8 +246,8 @@ func orders() twinTable {
 
 func employees() twinTable {
 	return twinTable{
-		name: "employees", rows: 30, partitioned: true,
-		hiddenRows: map[side]int{sideA: 60, sideB: 60}, files: map[side]int{sideA: 1, sideB: 1, sideC: 1},
+		name: "employees", rows: 20, partitioned: true,
+		hiddenRows: map[side]int{sideA: 40, sideB: 40}, files: map[side]int{sideA: 1, sideB: 1, sideC: 1},
 		columns: append(append([]column{id(), reference("manager_id", 9)}, deciding()...),
 			column{name: "dept", kind: "varchar", typ: str, visible: text("dev", "ops", "law"), hidden: hiddenText},
 			column{
@@ -250,6 +263,7 @@ func employees() twinTable {
 				hidden: func(s side, r *rand.Rand, i int) any {
 					return []any{hiddenInt(s, r, i), hiddenInt(s, r, i), canaryShort}
 				},
+				masks: []string{"", "NULL", "nums[1:1]"},
 			},
 			column{
 				name: "addr", kind: "struct", typ: &iceberg.StructType{FieldList: []iceberg.NestedField{
@@ -261,7 +275,7 @@ func employees() twinTable {
 				hidden: func(s side, r *rand.Rand, i int) any {
 					return map[string]any{"city": hiddenText(s, r, i), "zip": hiddenInt(s, r, i)}
 				},
-				masks: []string{"", "NULL"},
+				masks: []string{"", "NULL", "{'city': upper(addr.city), 'zip': 0}"},
 			},
 			column{
 				name: "badge", kind: "uuid", typ: iceberg.PrimitiveTypes.UUID,
@@ -312,5 +326,5 @@ func vault() twinTable {
 
 // twins are all tables.
 func twins() []twinTable {
-	return []twinTable{customers(), orders(), employees(), events(), products(), payroll(), vault()}
+	return []twinTable{customers(), orders(), employees(), events(), visits(), faulty(), products(), payroll(), vault()}
 }

@@ -13,32 +13,64 @@ import (
 // weakness is one barrier taken away: a place in the product's source, what stands there, and what a weaker product would have.
 type weakness struct {
 	name, file, old, new string
-	// within is the number of statements in which the harness has to find it. Measured with seed 1: filters, deletes, masks and words of
-	// the engine within 20, batches 122, values under NULL 263, no barrier 1,114, conditions on raw values 1,708; the others are goals that no
-	// run has met yet.
-	within int
-	seed   uint64
+	within               int // the number of statements of seed 1 in which the harness has to find it
+	// covered says what else keeps the promise if this barrier is away, so that no statement can tell. Then none may be found.
+	covered string
 }
 
 // weaknesses are barriers, one by one. The product itself has no switch for any: a weaker one is built from changed copies of its files.
 var weaknesses = []weakness{
-	{"no barrier", "executors/duckdb/statement.go", "if r.Barrier {", "if false {", 2000, 1},
-	{"statistics of hidden values", "executors/duckdb/engine.go", "'statistics_propagation,cte_filter_pusher'", "'cte_filter_pusher'", 5000, 1},
-	{"conditions pushed through the barrier", "executors/duckdb/engine.go", "'statistics_propagation,cte_filter_pusher'", "'statistics_propagation'", 2000, 1},
+	{name: "no barrier", file: "executors/duckdb/statement.go", old: "if r.Barrier {", new: "if false {", within: 500},
 	{
-		"raising conditions beside the policy", "policy/apply.go", "return c.Expr != nil && classify.ExprClassTyped(c.Expr, typesOf(visible)) == classify.ClassLeakproof",
-		"return c.Expr != nil", 2000, 1,
+		name: "conditions pushed through the barrier", file: "executors/duckdb/engine.go",
+		old: "'statistics_propagation,cte_filter_pusher'", new: "'statistics_propagation'", within: 500,
 	},
-	{"conditions on raw values", "policy/apply.go", "|| masked[visible.Columns[i].FieldID] {", "{", 2000, 1},
 	{
-		"masks left out", "executors/duckdb/statement.go", `fmt.Sprintf("CAST((%s) AS %s)", mask, c.Type)`,
-		`fmt.Sprintf("CAST((%s) AS %s)", identifier(c.Name), c.Type+mask[:0])`, 200, 1,
+		name: "raising conditions beside the policy", file: "policy/apply.go",
+		old: "return c.Expr != nil && classify.ExprClassTyped(c.Expr, typesOf(visible)) == classify.ClassLeakproof", new: "return c.Expr != nil", within: 500,
 	},
-	{"filters left out", "executors/duckdb/statement.go", "if r.Filter != nil {", "if false {", 200, 1},
-	{"deletes left out", "executors/duckdb/scan.go", "if a.keyed {\n\t\tfmt.Fprintf(&b", "if false {\n\t\tfmt.Fprintf(&b", 500, 1},
-	{"values under NULL", "executors/duckdb/column.go", "\t\tif nulls > 0 {\n\t\t\tfor i := range n {", "\t\tif false {\n\t\t\tfor i := range n {", 2000, 1},
-	{"words of the engine", "executors/executors.go", "return kindText[e.Kind]", "if e.Cause != nil {\n\t\treturn e.Cause.Error()\n\t}\n\treturn kindText[e.Kind]", 200, 1},
-	{"batches as the engine's chunks", "executors/duckdb/execute.go", "cancel, s.steady", "cancel, false", 1000, 1},
+	{name: "conditions on raw values", file: "policy/apply.go", old: "|| masked[visible.Columns[i].FieldID] {", new: "{", within: 2000},
+	{
+		name: "functions on dictionaries", file: "classify/raises.go", old: "\tb.dictionaries(tree, out)\n", new: "", within: 2000,
+	},
+	{name: "masks that fail on hidden rows", file: "executors/duckdb/statement.go", old: "if r.MaskFails && (", new: "if false && (", within: 2000},
+	{
+		name: "conditions on masks that fail", file: "policy/apply.go", old: "|| rel.Filter != nil && maskMayRaise(rel, b.Uses(i), visible)", new: "", within: 2000,
+	},
+	{name: "conditions beside a filter that fails", file: "policy/apply.go", old: "if !fails && !(d.Steady", new: "if !(d.Steady", within: 2000},
+	{
+		name: "masks left out", file: "executors/duckdb/statement.go", old: `fmt.Sprintf("CAST((%s) AS %s)", mask, c.Type)`,
+		new: `fmt.Sprintf("CAST((%s) AS %s)", identifier(c.Name), c.Type+mask[:0])`, within: 200,
+	},
+	{name: "filters left out", file: "executors/duckdb/statement.go", old: "if r.Filter != nil {", new: "if false {", within: 200},
+	{
+		name: "deletes left out", file: "executors/duckdb/scan.go", old: "if a.keyed {\n\t\tfmt.Fprintf(&b", new: "if false {\n\t\tfmt.Fprintf(&b", within: 500,
+	},
+	{name: "values under NULL", file: "executors/duckdb/column.go", old: "\t\tif nulls > 0 {\n\t\t\tfor i := range n {", new: "\t\tif false {\n\t\t\tfor i := range n {", within: 2000},
+	{
+		name: "words of the engine", file: "executors/executors.go", old: "return kindText[e.Kind]",
+		new: "if e.Cause != nil {\n\t\treturn e.Cause.Error()\n\t}\n\treturn kindText[e.Kind]", within: 200,
+	},
+	{name: "batches as the engine's chunks", file: "executors/duckdb/execute.go", old: "cancel, s.steady", new: "cancel, false", within: 2000},
+	{name: "a first batch that does not wait", file: "executors/duckdb/stream.go", old: "if rows > 0 && !r.steady && (", new: "if rows > 0 && (", within: 2000},
+	{
+		name: "hidden columns shown", file: "gateway/resolve.go", old: "if i < len(ok) && ok[i] {", new: "if true {", within: 1000,
+	},
+	{name: "hidden tables found", file: "gateway/resolve.go", old: "return enters && len(sees) == 1 && sees[0], nil", new: "return enters, nil", within: 1000},
+	{name: "hidden tables listed", file: "gateway/metadata.go", old: "if i < len(ok) && ok[i] {", new: "if true {", within: 1000},
+	{
+		name: "dropped columns and row numbers for everybody", file: "gateway/resolve.go", old: `t.known[i] == "" && everything {`, new: `t.known[i] == "" {`, within: 1000,
+	},
+	{name: "numbers of raw rows in EXPLAIN", file: "plan/explain.go", old: "case r.Filter != nil || len(r.maskedColumns()) > 0:", new: "case false:", within: 1000},
+	{
+		name: "masks by the names of the past", file: "policy/apply.go", old: `if name != "" && t.KnownName(i) == name {`, new: `if c.Name == name {`, within: 1000,
+		covered: "a mask whose column is not found is a fault of the policy, and denies",
+	},
+	{
+		name: "statistics of hidden values", file: "executors/duckdb/engine.go",
+		old: "'statistics_propagation,cte_filter_pusher'", new: "'cte_filter_pusher'", within: 1000,
+		covered: "files are read by a schema of field ids, for which this engine takes no statistics of columns (executors/duckdb TestNoStatistics)",
+	},
 }
 
 const root = "../.."
@@ -59,9 +91,10 @@ func TestWeaknesses(t *testing.T) {
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
-			out, err := exec.CommandContext(t.Context(), program, "-n", strconv.Itoa(w.within), "-seed", strconv.FormatUint(w.seed, 10), "-small=false", "-dir", t.TempDir()).CombinedOutput()
-			if err == nil || !strings.Contains(string(out), "VIOLATION") {
-				t.Fatalf("not found in %d statements: %v\n%s", w.within, err, out)
+			out, err := exec.CommandContext(t.Context(), program, "-n", strconv.Itoa(w.within), "-seed", "1", "-aim", "80", "-small=false", "-dir", t.TempDir()).CombinedOutput()
+			found := err != nil && strings.Contains(string(out), "VIOLATION")
+			if found != (w.covered == "") {
+				t.Fatalf("found is %v after at most %d statements, covered %q: %v\n%s", found, w.within, w.covered, err, out)
 			}
 			t.Logf("%s", out)
 		})

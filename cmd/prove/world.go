@@ -22,7 +22,7 @@ import (
 )
 
 // eve is the user whose observations are compared.
-var eve = auth.Identity{Issuer: "prove", Subject: "eve", User: "eve", Method: "basic"}
+var eve = auth.Identity{Issuer: "prove", Subject: "eve", User: "eve", Roles: []string{"analyst"}, Method: "basic"}
 
 // twin is one side with all stages in front of it, under each policy.
 type twin struct {
@@ -31,6 +31,7 @@ type twin struct {
 	catalog  *sql.Catalog
 	gateways []*gateway.Gateway // by policy
 	sessions []*gateway.Session
+	doors    doors
 }
 
 // world is the twins under a number of policies.
@@ -131,7 +132,9 @@ func (w *world) newTwin(ctx context.Context, c worldConfig, s side) (*twin, erro
 	return t, nil
 }
 
-func (t *twin) close() error { return errors.Join(t.executor.Close(), t.catalog.Close()) }
+func (t *twin) close() error {
+	return errors.Join(t.doors.close(), t.executor.Close(), t.catalog.Close())
+}
 
 // close ends all engines and removes what was written.
 func (w *world) close() error {

@@ -69,11 +69,11 @@ func TestAccessStatements(t *testing.T) {
 	}
 }
 
-// CURRENT_ROLE alone is a statement about rights; within anything longer it stays what it was.
-func TestCurrentRoleIsNoExpression(t *testing.T) {
+// CURRENT_ROLE alone is a statement about rights; within anything longer it is an expression.
+func TestCurrentRoleInExpressions(t *testing.T) {
 	for _, text := range []string{`SELECT CURRENT_ROLE, 1`, `SELECT * FROM t WHERE a = CURRENT_ROLE`} {
-		if s, err := Parse(text); err == nil && s.Kind() != KindSelect {
-			t.Errorf("%s is a %v", text, s.Kind())
+		if s, err := Parse(text); err != nil || s.Kind() != KindSelect {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

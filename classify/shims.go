@@ -9,15 +9,15 @@ import (
 const serverVersion = "PostgreSQL 17.0 (Gatehouse)"
 
 // In returns s with current_schema, current_catalog and current_database replaced by the names in ns, current_user, session_user
-// and user by the user, and version() by our own, since an engine would answer for itself. A statement that calls one does not
+// and user by the user, current_role by the role that the session has chosen, and version() by our own, since an engine would answer for itself. A statement that calls one does not
 // print before.
-func (s *Statement) In(ns Namespace, user string) *Statement {
+func (s *Statement) In(ns Namespace, user, role string) *Statement {
 	if s == nil {
 		return nil
 	}
 	if s.inner != nil {
 		c := *s
-		c.inner = s.inner.In(ns, user)
+		c.inner = s.inner.In(ns, user, role)
 		return &c
 	}
 	if s.tree == nil || !hasShim(s.tree) {
@@ -37,6 +37,8 @@ func (s *Statement) In(ns Namespace, user string) *Statement {
 			n.Node = pgquery.MakeAConstStrNode(ns.Catalog, -1).Node
 		case "current_user", "session_user", "user":
 			n.Node = pgquery.MakeAConstStrNode(user, -1).Node
+		case "current_role":
+			n.Node = pgquery.MakeAConstStrNode(role, -1).Node
 		}
 	})
 	c, err := s.withTree(tree)
@@ -61,6 +63,8 @@ func shim(n *pgquery.Node) string {
 			return "current_schema"
 		case pgquery.SQLValueFunctionOp_SVFOP_CURRENT_USER:
 			return "current_user"
+		case pgquery.SQLValueFunctionOp_SVFOP_CURRENT_ROLE:
+			return "current_role"
 		case pgquery.SQLValueFunctionOp_SVFOP_SESSION_USER:
 			return "session_user"
 		case pgquery.SQLValueFunctionOp_SVFOP_USER:

@@ -37,13 +37,14 @@ type Config struct {
 	Grants   policy.RightsStore // nil: GRANT and the like are refused
 	Default  classify.Namespace // where unqualified names of a new session resolve
 	Limits   Limits
-	// HomeIssuer is the issuer whose users are named by their name alone in rights; "": there is one issuer. See policy.UserPrincipal.
-	HomeIssuer string
-	Steady     bool                  // see policy.Decision
-	Log        *slog.Logger          // nil: discard
-	Now        func() time.Time      // nil: time.Now
-	Rand       io.Reader             // nil: crypto/rand
-	Metrics    prometheus.Registerer // nil: none
+	// Issuers are those who sign users in. Rights name the users of the first one by their name alone, see policy.UserPrincipal;
+	// none: whoever signs in.
+	Issuers []string
+	Steady  bool                  // see policy.Decision
+	Log     *slog.Logger          // nil: discard
+	Now     func() time.Time      // nil: time.Now
+	Rand    io.Reader             // nil: crypto/rand
+	Metrics prometheus.Registerer // nil: none
 }
 
 // DefaultStatement is how long a statement may run if Limits do not say.
@@ -55,6 +56,8 @@ type Limits struct {
 	PerUser    int           // statements of one user at once; default 32
 	Total      int           // statements at once; default 256
 	ResultRows int64         // rows of one result; default 0: unlimited
+	// ResultBytes bounds one result, in bytes of its Arrow buffers; default 0: unlimited.
+	ResultBytes int64
 }
 
 // Gateway runs statements. It is safe for use by many goroutines at once.

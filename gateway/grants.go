@@ -217,12 +217,23 @@ func (r *run) principals(gs []classify.Grantee, base policy.Rights) ([]policy.Pr
 			}
 			name = known
 		case "user":
-			out[i] = policy.IssuedUser(name, g.Issuer, r.g.cfg.HomeIssuer)
+			if g.Issuer != "" && !slices.Contains(r.g.cfg.Issuers, g.Issuer) {
+				return nil, &classify.NameError{Kind: "issuer", Name: g.Issuer, Why: "does not exist", Pos: -1}
+			}
+			out[i] = policy.IssuedUser(name, g.Issuer, r.g.home())
 			continue
 		}
 		out[i] = policy.Principal(g.Kind + ":" + name)
 	}
 	return out, nil
+}
+
+// home is the issuer whose users rights name by their name alone; "" for any.
+func (g *Gateway) home() string {
+	if len(g.cfg.Issuers) == 0 {
+		return ""
+	}
+	return g.cfg.Issuers[0]
 }
 
 // knownRoles are the roles that the caller may name as grantees.
@@ -241,7 +252,7 @@ func (r *run) knownRoles(base policy.Rights) ([]string, error) {
 
 // principalsOf are all principals that the caller is.
 func (r *run) principalsOf(base policy.Rights) []policy.Principal {
-	out := own(base, r.session.identity, r.g.cfg.HomeIssuer)
+	out := own(base, r.session.identity, r.g.home())
 	for _, role := range reachable(base, out) {
 		if p := policy.Principal("role:" + role); !slices.Contains(out, p) {
 			out = append(out, p)
@@ -394,5 +405,5 @@ func (r *run) setRole(stmt *classify.Statement) error {
 
 // ownRoles are the roles of the caller, through roles of roles.
 func (r *run) ownRoles(base policy.Rights) []string {
-	return reachable(base, own(base, r.session.identity, r.g.cfg.HomeIssuer))
+	return reachable(base, own(base, r.session.identity, r.g.home()))
 }

@@ -291,9 +291,9 @@ type subject struct {
 
 func (v viewer) subject(gs []classify.Grantee) (subject, error) {
 	id := v.session.identity
-	me := policy.UserPrincipal(id, v.g.cfg.HomeIssuer)
-	if len(gs) == 0 || gs[0].Kind == "user" && policy.IssuedUser(gs[0].Name, gs[0].Issuer, v.g.cfg.HomeIssuer) == me {
-		return subject{own(v.base, id, v.g.cfg.HomeIssuer), id.User, id.Issuer, true}, nil
+	me := policy.UserPrincipal(id, v.g.home())
+	if len(gs) == 0 || gs[0].Kind == "user" && policy.IssuedUser(gs[0].Name, gs[0].Issuer, v.g.home()) == me {
+		return subject{own(v.base, id, v.g.home()), id.User, id.Issuer, true}, nil
 	}
 	if !v.all {
 		return subject{}, v.denied("other people's rights")
@@ -319,7 +319,7 @@ func (v viewer) judgeOf(s subject) (policy.Judge, error) {
 	}
 	issuer := s.issuer
 	if issuer == "" {
-		if issuer = v.g.cfg.HomeIssuer; issuer == "" {
+		if issuer = v.g.home(); issuer == "" {
 			issuer = "gatehouse:question"
 		}
 	}
@@ -460,7 +460,7 @@ func (v viewer) reasons(answer string, s subject, o policy.Object, privilege str
 }
 
 // effectivePolicy answers SHOW EFFECTIVE POLICY. The names and texts of filters and masks are the policy's own and are
-// shown only to who may see everybody's rights.
+// shown only to who may see everybody's rights, and to owners of the table.
 func (v viewer) effectivePolicy(a *classify.Access) ([][]string, error) {
 	s, err := v.subject(a.Grantees)
 	if err != nil {
@@ -475,6 +475,10 @@ func (v viewer) effectivePolicy(a *classify.Access) ([][]string, error) {
 		return nil, err
 	}
 	o := targets[0].object
+	texts := v
+	if texts.all, err = v.seesTexts(o); err != nil {
+		return nil, err
+	}
 	cat, _ := v.g.catalog(o.Catalog)
 	loaded, err := cat.Table(v.ctx, v.session.identity, o.Schema, o.Table)
 	if err != nil {
@@ -502,16 +506,16 @@ func (v viewer) effectivePolicy(a *classify.Access) ([][]string, error) {
 	}
 	rows := [][]string{{"table", name.String(), "readable", ""}}
 	for _, f := range d.Filters {
-		rows = append(rows, v.expression("row filter", "", "only rows that fulfil it", f))
+		rows = append(rows, texts.expression("row filter", "", "only rows that fulfil it", f))
 	}
 	for _, c := range all {
 		switch mask, masked := d.Masks[c.Name]; {
 		case !slices.Contains(names, c.Name):
-			if v.all { // for others it does not exist
+			if texts.all { // for others it does not exist
 				rows = append(rows, []string{"column", c.Name, "hidden", ""})
 			}
 		case masked:
-			rows = append(rows, v.expression("column", c.Name, "masked", mask))
+			rows = append(rows, texts.expression("column", c.Name, "masked", mask))
 		default:
 			rows = append(rows, []string{"column", c.Name, "as it is", ""})
 		}

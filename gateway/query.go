@@ -58,7 +58,7 @@ func (r *run) classify(sql string) (*classify.Statement, error) {
 	var stmt *classify.Statement
 	err := r.stage("classify", func() (err error) {
 		if stmt, err = classify.Parse(sql); err == nil {
-			stmt = stmt.In(r.session.Namespace(), r.session.identity.User)
+			stmt = stmt.In(r.session.Namespace(), r.session.identity.User, r.currentRole())
 		}
 		return err
 	})

@@ -194,7 +194,7 @@ func (s ruling) fill(r *policy.Rule) error {
 	if said.Priority != nil {
 		r.Priority = *said.Priority
 	}
-	r.Maker = policy.UserPrincipal(s.session.identity, s.g.cfg.HomeIssuer)
+	r.Maker = policy.UserPrincipal(s.session.identity, s.g.home())
 	renewed := s.now != nil && r.UUID != s.now.UUID // what the ids of another table meant is of no use
 	if said.Using != "" {
 		r.Expression = said.Using

@@ -22,7 +22,7 @@ func TestHostileNames(t *testing.T) {
 		if err != nil || s.Kind() != classify.KindSelect {
 			continue
 		}
-		tree := s.In(classify.Namespace{Catalog: "lake", Schema: "main"}, "o'hara").Tree()
+		tree := s.In(classify.Namespace{Catalog: "lake", Schema: "main"}, "o'hara", "all").Tree()
 		for n := range stringFields(tree.ProtoReflect(), -1, "") {
 			for _, name := range hostileNames {
 				c := proto.CloneOf(tree)

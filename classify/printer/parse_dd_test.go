@@ -81,7 +81,7 @@ func describe(t *testing.T, d *datadriven.TestData) string {
 		fmt.Fprintf(&b, "setting: %s = %q reset %v\n", name, value, reset)
 	}
 	if d.HasArg("in") {
-		s = s.In(classify.Namespace{Catalog: "lake", Schema: "main"}, "o'hara")
+		s = s.In(classify.Namespace{Catalog: "lake", Schema: "main"}, "o'hara", "all")
 	}
 	if s.Kind() == classify.KindSelect {
 		out, err := PrintSelect(s.Tree(), DuckDB())

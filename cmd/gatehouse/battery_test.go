@@ -174,7 +174,7 @@ func (b *battery) ask(t *testing.T, d *datadriven.TestData, user, sql string) st
 }
 
 // snapshot is an id that each writing of the example lakehouse, or each decision, draws anew, or a time.
-var snapshot = regexp.MustCompile(`(plan=  snapshot  |\(decision |made_at=)[0-9a-fTZ:-]+`)
+var snapshot = regexp.MustCompile(`(plan=  snapshot  |\(decision |made_at=|granted_at=)[0-9a-fTZ:-]+`)
 
 // overCopies puts copies of what alice may see in the way of the tables' names. E-mail hashes are left out: their key is
 // the gateway's.

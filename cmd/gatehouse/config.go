@@ -83,6 +83,7 @@ type GrantsConfig struct {
 	File      string `yaml:"file"`       // SQLite file, for one gateway; made if it is not there
 	Postgres  string `yaml:"postgres"`   // file with a PostgreSQL connection string, for several gateways
 	AdminRole string `yaml:"admin_role"` // the role whose members may change every right; the sign-in gives it
+	Issuer    string `yaml:"issuer"`     // with several ways to sign in, whose users are named by their name alone: an issuer's URL, or gatehouse:users for the users file
 }
 
 // BundleConfig is an OPA bundle server.
@@ -98,10 +99,11 @@ type BundleConfig struct {
 // ExecutorConfig bounds the embedded engine.
 type ExecutorConfig struct {
 	Type    string `yaml:"type"`    // duckdb
-	Memory  string `yaml:"memory"`  // such as 4GiB; default 60 % of what the process may use
+	Memory  string `yaml:"memory"`  // for the engine, all users together, such as 4GiB; default 60 % of what the process may use
+	Process string `yaml:"process"` // what the process may hold before its largest statements end; default a quarter above memory and 1GiB, at most 90 % of what there is
 	Dir     string `yaml:"dir"`     // folder for spill files and links, best on the file system of the data; default run beside the configuration
 	Spill   string `yaml:"spill"`   // largest size of the spill files; default twice the memory
-	Threads int    `yaml:"threads"` // default the number of processors
+	Threads int    `yaml:"threads"` // for the statements of one user, of which so many work at once; default the number of processors
 }
 
 // AuditConfig says where the audit log is written.
@@ -116,6 +118,9 @@ type LimitsConfig struct {
 	PerUser    int           `yaml:"per_user"`    // statements of one user at once; default 32
 	Total      int           `yaml:"total"`       // statements at once; default 256
 	ResultRows int64         `yaml:"result_rows"` // rows of one result; default 0: unlimited
+	ResultSize string        `yaml:"result_size"` // bytes of one result, such as 10GiB; default unlimited
+	UserMemory string        `yaml:"user_memory"` // what the statements of one user hold in the engine, together; default half of executor.memory
+	UserSpill  string        `yaml:"user_spill"`  // spill files of one user; default half of executor.spill
 }
 
 // SessionConfig is where unqualified names resolve.

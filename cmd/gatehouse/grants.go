@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
+	"gatehouse/auth/basic"
 	"gatehouse/policy/grants"
 )
 
@@ -41,5 +43,26 @@ func (c Config) checkGrants(k *checker) {
 	if strings.ContainsFunc(g.AdminRole, isControl) || len(g.AdminRole) > 63 {
 		k.add("grants.admin_role", "is no name for a role", "1 to 63 bytes without control characters")
 	}
+	switch all := c.issuers(); {
+	case g.Issuer == "" && len(all) > 1:
+		k.add("grants.issuer", "is missing: two issuers may have users of the same name", "say whose users are named by their name alone: "+strings.Join(all, " or "))
+	case g.Issuer != "" && !slices.Contains(all, g.Issuer):
+		k.add("grants.issuer", "is nobody who signs users in here", "there are "+strings.Join(all, ", "))
+	}
 	k.secret("grants.postgres", g.Postgres)
+}
+
+// issuers are those who sign users in. The first one is the home issuer, whose users are named by their name alone in rights.
+func (c Config) issuers() []string {
+	var out []string
+	if c.Auth.UsersFile != "" {
+		out = append(out, basic.Issuer)
+	}
+	for _, o := range c.Auth.OIDC {
+		out = append(out, o.Issuer)
+	}
+	if i := slices.Index(out, c.Grants.Issuer); i > 0 {
+		out[0], out[i] = out[i], out[0]
+	}
+	return out
 }

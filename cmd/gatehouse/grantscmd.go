@@ -143,7 +143,7 @@ func operator() policy.Author {
 func changeLine(c policy.Change) string {
 	sign := "+"
 	switch c.Op {
-	case policy.OpDropRole, policy.OpRemoveMember, policy.OpRevoke, policy.OpUndeny:
+	case policy.OpDropRole, policy.OpRemoveMember, policy.OpRevoke, policy.OpUndeny, policy.OpDropFilter, policy.OpDropMask, policy.OpUnsetTag:
 		sign = "-"
 	}
 	switch c.Op {
@@ -152,11 +152,30 @@ func changeLine(c policy.Change) string {
 	case policy.OpAddMember, policy.OpRemoveMember:
 		return fmt.Sprintf("%s %s %q of role %q%s", sign, c.Op, c.Principal, c.Role, optionText(c))
 	}
-	line := fmt.Sprintf("%s %s %s on %s %q to %q", sign, c.Op, c.Privilege, c.Object.Level, c.Object.String(), c.Principal)
-	if len(c.Columns) > 0 {
-		line += fmt.Sprintf(" columns %q", c.Columns)
+	if c.Tag != nil {
+		return fmt.Sprintf("%s %s %s on %q%s", sign, c.Op, c.Tag, c.Object.String(), columnsText(c))
 	}
-	return line + optionText(c)
+	if r := c.Rule; r != nil {
+		line := fmt.Sprintf("%s %s %q on", sign, c.Op, r.Name)
+		if r.Tag != nil {
+			line += " tag " + r.Tag.String()
+		} else {
+			line += fmt.Sprintf(" %q", c.Object.String())
+		}
+		if r.Expression != "" && sign == "+" {
+			line += fmt.Sprintf(" using (%s) to %q except %q", r.Expression, r.To, r.Except)
+		}
+		return line
+	}
+	line := fmt.Sprintf("%s %s %s on %s %q to %q", sign, c.Op, c.Privilege, c.Object.Level, c.Object.String(), c.Principal)
+	return line + columnsText(c) + optionText(c)
+}
+
+func columnsText(c policy.Change) string {
+	if len(c.Columns) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" columns %q", c.Columns)
 }
 
 func optionText(c policy.Change) string {

@@ -107,11 +107,17 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 	if err != nil {
 		return nil, err
 	}
+	sizes, err := cfg.sizes()
+	if err != nil {
+		return nil, err
+	}
 	config := gateway.Config{
 		Decider: decides, Catalogs: catalogs, Planner: planner, Executor: executor, Audit: sink,
 		Default: defaultNamespace(cfg), Log: log, Metrics: reg, Steady: cfg.Policy.Steady,
+		Issuers: cfg.issuers(),
 		Limits: gateway.Limits{
 			Statement: cfg.Limits.Statement, PerUser: cfg.Limits.PerUser, Total: cfg.Limits.Total, ResultRows: cfg.Limits.ResultRows,
+			ResultBytes: sizes[resultSize],
 		},
 	}
 	if rights != nil {
@@ -255,6 +261,9 @@ func decider(cfg Config, rights *grants.Store, log *slog.Logger) (*opa.Decider, 
 	if rights != nil {
 		c.Rights = rights
 	}
+	if all := cfg.issuers(); len(all) > 0 {
+		c.HomeIssuer = all[0]
+	}
 	if b := cfg.Policy.Bundle; b.URL != "" {
 		token, err := optionalSecret(b.TokenFile)
 		if err != nil {
@@ -309,13 +318,9 @@ func statementLimit(cfg Config) time.Duration {
 }
 
 func (p *process) duckdb(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logger) (*duckdb.Executor, error) {
-	memory, err := parseBytes(cfg.Executor.Memory)
+	sizes, err := cfg.sizes()
 	if err != nil {
-		return nil, fmt.Errorf("executor.memory: %w", err)
-	}
-	spill, err := parseBytes(cfg.Executor.Spill)
-	if err != nil {
-		return nil, fmt.Errorf("executor.spill: %w", err)
+		return nil, err
 	}
 	if cfg.Executor.Dir != "" {
 		if err := os.MkdirAll(cfg.Executor.Dir, 0o700); err != nil {
@@ -323,7 +328,9 @@ func (p *process) duckdb(cfg Config, v auth.Verifier, hashKey auth.Secret, log *
 		}
 	}
 	x, err := duckdb.New(duckdb.Config{
-		Verifier: v, Issuer: issuer, Dir: cfg.Executor.Dir, MemoryBytes: memory, SpillBytes: spill, Threads: cfg.Executor.Threads,
+		Verifier: v, Issuer: issuer, Dir: cfg.Executor.Dir, Threads: cfg.Executor.Threads,
+		MemoryBytes: sizes[engineMemory], SpillBytes: sizes[engineSpill], ProcessBytes: sizes[processMemory],
+		UserMemoryBytes: sizes[userMemory], UserSpillBytes: sizes[userSpill],
 		HashKey: hashKey, Log: log,
 	})
 	if err != nil {

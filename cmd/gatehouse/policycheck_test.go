@@ -27,6 +27,12 @@ func TestPolicyCheck(t *testing.T) {
 		{"a column of a mask", check(`masks.nam := {"expression": "NULL"}`), exitFailure, []string{`products.rego:7:1: the table has no column "nam"; did you mean "name"?`}, nil},
 		{"a misspelt rule", check(`row_filter contains {"expression": "false"}`), exitFailure, []string{"products.rego:7:1", "did you mean row_filters"}, nil},
 		{"a text of the caller", check(`row_filters contains {"expression": sprintf("name = '%s'", [gw.user])}`), exitOK, []string{"note: ", "products.rego:7", "put the caller's values into params"}, nil},
+		{"a text that is data", check(`row_filters contains {"expression": filters[role]} if some role in gw.roles
+
+filters := {"admin": "name = 'x'", "b": "nme = 'x'"}`), exitFailure, []string{"products.rego:7", "nme"}, nil},
+		{"two masks of one column", check(`masks.name := {"expression": "NULL"} if gw.has_role({"admin"})
+
+masks.name := {"expression": "'x'"} if gw.has_role({"support", "admin"})`), exitFailure, []string{"products.rego:", "for somebody (role admin)", "conflict"}, nil},
 		{"an unknown built-in", check(`read if nice.function(1)`), exitFailure, []string{"products.rego:7", "nice.function"}, nil},
 		{"Trino's own form", []string{"check", "--warehouse", lake, "--rego", "v0", "--lenient", "../../policy/opa/testdata/existing/groups"}, exitOK, []string{"compiles"}, nil},
 		{"no such warehouse", []string{"check", "--warehouse", t.TempDir(), demoPolicy(t, nil)}, exitFailure, []string{"gatehouse policy:"}, nil},

@@ -211,6 +211,7 @@ type decisionLog struct {
 	policy.Decider
 	tables  []explainedPart
 	filters []policy.Expression // of the last decision
+	masks   map[string]policy.Expression
 }
 
 // Judge implements policy.Decider.
@@ -238,7 +239,7 @@ func (j *loggedJudge) Table(ctx context.Context, t policy.Table, columns []strin
 		for name, m := range d.Masks {
 			part.Masks[name] = viewOf(m)
 		}
-		j.log.tables, j.log.filters = append(j.log.tables, part), d.Filters
+		j.log.tables, j.log.filters, j.log.masks = append(j.log.tables, part), d.Filters, d.Masks
 	}
 	return d, err
 }

@@ -109,6 +109,14 @@ func (x *Explorer) has(path string) bool {
 	return path != None && len(x.compiler.GetRulesExact(dataRef(path))) > 0
 }
 
+// unknowns are what depends on the caller. What the shipped library computes of rights alone is not evaluated further: it decides
+// whether an expression is returned, and that is left open anyway.
+var unknowns = []string{
+	"input.context", "data." + reserved,
+	"data.lib.grants.active", "data.lib.grants.covered", "data.lib.grants.denied", "data.lib.grants.holds", "data.lib.grants.reads",
+	"data.lib.rules.borne", "data.lib.rules.masks", "data.lib.rules.row_filters",
+}
+
 // ask evaluates the rule at path as far as action alone allows, and collects the expressions in what is left.
 func (x *Explorer) ask(ctx context.Context, path string, action ast.Value, t policy.Table, column string) ([]Possible, error) {
 	if !x.has(path) {
@@ -121,7 +129,7 @@ func (x *Explorer) ask(ctx context.Context, path string, action ast.Value, t pol
 		rego.Compiler(x.compiler),
 		rego.Store(x.store),
 		rego.ParsedInput(object(field{"action", action})),
-		rego.Unknowns([]string{"input.context", "data." + reserved}),
+		rego.Unknowns(unknowns),
 	).Partial(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)

@@ -60,3 +60,32 @@ tables/lake/shop/extra.rego:9 "" true:  map[]`,
 		}
 	}
 }
+
+// Policies that were written for Trino are explored as well: batch rules in Rego v0 are found, and where the rules' texts are data
+// that is chosen by the caller, that is said.
+func TestExplorerOfExistingPolicies(t *testing.T) {
+	people := policy.Table{Name: classify.Name{Catalog: "lake", Schema: "hr", Table: "people"}}
+	for i, c := range []string{"name", "phone"} {
+		people.Columns = append(people.Columns, classify.Column{Name: c, FieldID: i + 1, Type: "VARCHAR"})
+	}
+	for _, c := range []struct{ dir, version, want string }{
+		{"first-match", "v1", ` "" true, "name" true, "phone" true`},
+		{"groups", "v0", `country = 'DE' "" false,'***' "phone" false`},
+	} {
+		x, err := opa.NewExplorer(opa.Config{Folder: "testdata/existing/" + c.dir, Rego: c.version, Lenient: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := x.Expressions(t.Context(), people)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, p := range found {
+			got = append(got, fmt.Sprintf("%s %q %v", p.SQL, p.Column, p.Computed))
+		}
+		if text := strings.Join(got, ","); text != c.want {
+			t.Errorf("%s: %s, want %s", c.dir, text, c.want)
+		}
+	}
+}

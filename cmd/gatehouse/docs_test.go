@@ -113,7 +113,7 @@ func TestDocsCommands(t *testing.T) {
 			text := b.text
 			if b.mark == "demo" {
 				s := demoServer(t)
-				env = append(env, "GATEHOUSE_URL=grpc://"+s.flight)
+				env = append(env, "GATEHOUSE_URL=grpc://"+s.flight, "STORE="+filepath.Join(testHome(t), "grants.db"))
 				text = strings.NewReplacer("127.0.0.1:31337", s.flight, "127.0.0.1:31338", s.http).Replace(text)
 			}
 			runShell(t, dir, env, text)

@@ -210,6 +210,17 @@ func TestRowLimit(t *testing.T) {
 	}
 }
 
+func TestByteLimit(t *testing.T) {
+	g, _ := newGateway(t, gateway.Limits{ResultBytes: 1000})
+	var limit *gateway.LimitError
+	if _, err := rows(t, g, session(t, g, "admin"), "SELECT repeat('x', 1001)"); !errors.As(err, &limit) {
+		t.Errorf("more than 1000 bytes: %v, want a LimitError", err)
+	}
+	if got, err := rows(t, g, session(t, g, "admin"), "SELECT length(repeat('x', 1001))"); err != nil || got != "1001\n" {
+		t.Errorf("8 bytes: %q, %v", got, err)
+	}
+}
+
 // A prepared statement belongs to whoever executes it: it is decided anew, for that session.
 func TestPreparedDecidesAgain(t *testing.T) {
 	g, _ := newGateway(t, gateway.Limits{})

@@ -116,14 +116,25 @@ func (s *stream) Next() bool {
 		s.batch = retyped(b, s.result.schema)
 		e.Rows += b.NumRows()
 		e.Bytes += util.TotalRecordSize(b)
-		if limit := s.result.run.g.cfg.Limits.ResultRows; limit > 0 && e.Rows > limit {
-			s.finish(&LimitError{What: fmt.Sprintf("%d rows of one result", limit)})
+		if err := s.result.run.g.cfg.Limits.result(e.Rows, e.Bytes); err != nil {
+			s.finish(err)
 			return false
 		}
 		return true
 	}
 	s.finish(s.RecordReader.Err())
 	return false
+}
+
+// result refuses a result that has become too large.
+func (l Limits) result(rows, bytes int64) error {
+	switch {
+	case l.ResultRows > 0 && rows > l.ResultRows:
+		return &LimitError{What: fmt.Sprintf("%d rows of one result", l.ResultRows)}
+	case l.ResultBytes > 0 && bytes > l.ResultBytes:
+		return &LimitError{What: fmt.Sprintf("%d bytes of one result", l.ResultBytes)}
+	}
+	return nil
 }
 
 // Schema is the result's schema.

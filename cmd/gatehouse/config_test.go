@@ -166,6 +166,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown executor", change{"memory: 2GiB": "type: spark"}, "executor.type", "there is duckdb", ""},
 		{"memory without unit", change{"memory: 2GiB": `memory: "2048"`}, "executor.memory", "4GiB", ":22:"},
 		{"no audit folder", change{"file: audit.jsonl": "file: no/audit.jsonl"}, "audit.file", "is no folder", ""},
+		{"no size", change{"result_rows: 1_000_000": "user_memory: much"}, "limits.user_memory", "no size", ""},
 		{"negative limit", change{"result_rows: 1_000_000": "result_rows: -1"}, "limits.result_rows", "negative", ""},
 		{"unknown session catalog", change{"catalog: lake": "catalog: sea"}, "session.catalog", "none of the catalogs", ""},
 		{"schema of which catalog", change{"catalog: lake": "schema: shop"}, "session.schema", "set session.catalog", ""},

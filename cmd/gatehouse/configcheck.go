@@ -297,6 +297,9 @@ func (k *checker) sqlCatalog(key string, cat CatalogConfig) {
 	}
 }
 
+// foldNames reports whether the policy is asked in lower-case names: one that was written for another system expects them.
+func (p PolicyConfig) foldNames() bool { return p.Names == "lower" || p.Names == "" && p.Lenient }
+
 func (c Config) checkPolicy(k *checker) {
 	p := c.Policy
 	switch {
@@ -314,6 +317,12 @@ func (c Config) checkPolicy(k *checker) {
 	}
 	if !slices.Contains([]string{"", "v1", "v0", "auto"}, p.Rego) {
 		k.add("policy.rego", "is not known", "there are v1, v0 and auto")
+	}
+	switch {
+	case !slices.Contains([]string{"", "exact", "lower"}, p.Names):
+		k.add("policy.names", "is not known", "there are exact and lower")
+	case p.foldNames() && c.Grants != (GrantsConfig{}):
+		k.add("policy.names", "asks in lower case, and rights mean names as they are", "write names: exact, or remove the section grants")
 	}
 	if p.Prefer != "" && p.Prefer != "batch" {
 		k.add("policy.prefer", "is not known", "write batch, or remove it")
@@ -368,7 +377,7 @@ func (c Config) checkRest(k *checker) {
 	if t := c.Executor.Type; t != "" && t != "duckdb" {
 		k.add("executor.type", "is not known", "there is duckdb")
 	}
-	for key, size := range map[string]string{"executor.memory": c.Executor.Memory, "executor.spill": c.Executor.Spill} {
+	for key, size := range c.sizeTexts() {
 		if _, err := parseBytes(size); err != nil {
 			k.add(key, err.Error(), "write a number with a unit, such as 512MiB or 4GiB")
 		}

@@ -101,7 +101,7 @@ func TestMaskBarrier(t *testing.T) {
 
 func attackRows(t *testing.T, x *Executor, r *plan.Relation, text string) (string, error) {
 	t.Helper()
-	s, err := x.newPrepared()
+	s, err := x.newPrepared("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func TestBombsEnd(t *testing.T) {
 	x := open(t, Config{MemoryBytes: 128 << 20, SpillBytes: 64 << 20, Threads: 2})
 	var points, ends []time.Duration
 	for _, bomb := range bombs {
-		s, err := x.raw(bomb, 0)
+		s, err := x.rawAs("mallory", bomb, 0)
 		if err != nil {
 			t.Fatalf("%s: %v (%v)", bomb, err, cause1(err))
 		}

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -31,13 +32,19 @@ type Config struct {
 	// Dir is where the private folders for data files and for spill files are made; default: the system's temporary
 	// folder. On the file system of the data, files are linked; on another one they have to be copied.
 	Dir string
-	// MemoryBytes bounds the engine's memory; default: 60 % of the control group's limit, or of the machine's memory.
+	// MemoryBytes is meant for the engine, of all users together; default: 60 % of the control group's limit, or of the machine's memory.
 	MemoryBytes int64
-	// SpillBytes bounds the spill folder; default: twice the memory.
+	// SpillBytes is meant for the spill folder, of all users together; default: twice the memory.
 	SpillBytes int64
+	// UserMemoryBytes and UserSpillBytes bound what the statements of one user hold together; default: half of MemoryBytes and of SpillBytes.
+	UserMemoryBytes, UserSpillBytes int64
+	// ProcessBytes bounds what the whole process has resident: above it statements end. Default: see processLimit.
+	ProcessBytes int64
 	// CopyBytes bounds the copies of data files that cannot be linked into Dir; default: 16 GiB.
 	CopyBytes int64
-	Threads   int // default: the processors that Go uses
+	// Threads bounds the threads that work for one user's statements, and how many of these work at once; default: the processors that
+	// Go uses.
+	Threads int
 	// HashKey keys the hash masks of policies; needed only when a policy uses one.
 	HashKey auth.Secret
 	// Allocator makes the Arrow buffers; default: the Go allocator. It must return zeroed memory.
@@ -50,7 +57,9 @@ type Config struct {
 type Executor struct {
 	config  Config
 	lock    *os.File
-	engine  *engine
+	engine  *engine // of nobody; that it opens shows that others will
+	engines *engines
+	guard   *guard
 	files   *files
 	footers *footers
 	checks  *checks
@@ -85,6 +94,7 @@ func New(c Config) (*Executor, error) {
 	if c.Allocator == nil {
 		c.Allocator = memory.NewGoAllocator()
 	}
+	c.setBounds()
 	removeStale(c.Dir)
 	root, err := os.MkdirTemp(c.Dir, rootPrefix)
 	if err != nil {
@@ -100,13 +110,43 @@ func New(c Config) (*Executor, error) {
 	}
 	x := &Executor{config: c, lock: lock, footers: newFooters(), checks: newChecks(), open: map[*Prepared]struct{}{}}
 	if x.files, err = newFiles(root, c.CopyBytes, c.Log); err == nil {
-		x.engine, err = openEngine(c, root)
+		if x.engines, err = newEngines(c, root); err == nil {
+			x.engine, err = x.engines.take("")
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(root), lock.Close())
 	}
-	c.Log.Info("engine started", "engine", "duckdb", "version", version(), "memory", x.engine.memory, "threads", x.engine.threads)
+	if !hooked() {
+		c.Log.Warn("the engine's allocator does not ask before it takes memory: only the engine's own limit holds within one step")
+	}
+	setBound(x, c.ProcessBytes)
+	x.guard = newGuard(c.ProcessBytes, c.Log)
+	c.Log.Info("engine started", "engine", "duckdb", "version", version(), "memory", c.MemoryBytes, "process", c.ProcessBytes, "threads", c.Threads)
 	return x, nil
+}
+
+// setBounds sets the defaults of what bounds memory, disk and threads.
+func (c *Config) setBounds() {
+	machine := memoryLimit()
+	if c.MemoryBytes == 0 {
+		c.MemoryBytes = machine / 10 * 6
+	}
+	if c.SpillBytes == 0 {
+		c.SpillBytes = 2 * c.MemoryBytes
+	}
+	if c.UserMemoryBytes == 0 {
+		c.UserMemoryBytes = c.MemoryBytes / 2
+	}
+	if c.UserSpillBytes == 0 {
+		c.UserSpillBytes = c.SpillBytes / 2
+	}
+	if c.ProcessBytes == 0 {
+		c.ProcessBytes = processLimit(c.MemoryBytes, machine)
+	}
+	if c.Threads == 0 {
+		c.Threads = runtime.GOMAXPROCS(0)
+	}
 }
 
 // Capabilities implements executors.Executor.
@@ -136,7 +176,10 @@ func (x *Executor) Close() error {
 	for _, p := range open {
 		_ = p.Close()
 	}
-	x.engine.close()
+	x.guard.close()
+	x.engines.give(x.engine)
+	x.engines.close()
+	setBound(x, 0)
 	return errors.Join(x.files.close(), x.lock.Close())
 }
 
@@ -149,18 +192,24 @@ func (x *Executor) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepare
 	return s, nil
 }
 
-// register connects p, unless the executor is closed.
-func (x *Executor) register(p *Prepared) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.closed {
-		return executors.ErrClosed
-	}
-	conn, err := x.engine.connect()
+// register connects p to the user's instance, unless the executor is closed.
+func (x *Executor) register(p *Prepared, user string) error {
+	e, err := x.engines.take(user)
 	if err != nil {
 		return err
 	}
-	p.conn = conn
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		x.engines.give(e)
+		return executors.ErrClosed
+	}
+	conn, err := e.connect()
+	if err != nil {
+		x.engines.give(e)
+		return err
+	}
+	p.conn, p.mark = conn, statementMarks.take()
 	x.open[p] = struct{}{}
 	return nil
 }
@@ -169,4 +218,6 @@ func (x *Executor) forget(p *Prepared) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.open, p)
+	x.engines.give(p.conn.engine)
+	statementMarks.give(p.mark)
 }

@@ -5,20 +5,30 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"sync"
+	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
 	"gatehouse/executors"
 )
 
-// engine is one locked-down DuckDB instance with an empty catalog.
+// engine is one locked-down DuckDB instance with an empty catalog, for the statements of one user.
 type engine struct {
-	db      bindings.Database
-	memory  int64 // bytes
-	threads int
+	db    bindings.Database
+	user  string
+	spill string // its own folder
+	mark  int    // see heap.go
+	turns *turns
+
+	opened chan struct{} // closed when db is there or err is set
+	err    error
+	once   sync.Once // for close
+
+	// These two belong to engines.
+	users int
+	used  time.Time
 }
 
 const (
@@ -44,51 +54,35 @@ var lockdown = []string{
 
 func version() string { return bindings.LibraryVersion() }
 
-// openEngine starts an instance whose files lie under root.
-func openEngine(c Config, root string) (*engine, error) {
-	spill := filepath.Join(root, spillFolder)
-	if err := os.Mkdir(spill, 0o700); err != nil {
-		return nil, err
-	}
-	bytes := c.MemoryBytes
-	if bytes == 0 {
-		bytes = memoryLimit() * 6 / 10
-	}
-	spillBytes := c.SpillBytes
-	if spillBytes == 0 {
-		spillBytes = 2 * bytes
-	}
-	threads := c.Threads
-	if threads == 0 {
-		threads = runtime.GOMAXPROCS(0)
+// open starts the instance. c has no defaults left; root is the executor's folder.
+func (e *engine) open(c Config, root string) (err error) {
+	if err := os.Mkdir(e.spill, 0o700); err != nil {
+		return err
 	}
 	settings := map[string]string{
-		"threads":                      strconv.Itoa(threads),
-		"memory_limit":                 fmt.Sprintf("%dB", bytes),
-		"temp_directory":               spill,
+		"threads":                      strconv.Itoa(c.Threads),
+		"memory_limit":                 fmt.Sprintf("%dB", c.UserMemoryBytes),
+		"temp_directory":               e.spill,
 		"autoload_known_extensions":    "false",
 		"autoinstall_known_extensions": "false",
 	}
 	var config bindings.Config
 	if bindings.CreateConfig(&config) == bindings.StateError {
-		return nil, fmt.Errorf("duckdb: no configuration")
+		return fmt.Errorf("duckdb: no configuration")
 	}
 	defer bindings.DestroyConfig(&config)
 	for name, value := range settings {
 		if bindings.SetConfig(config, name, value) == bindings.StateError {
-			return nil, fmt.Errorf("duckdb: setting %s is not accepted", name)
+			return fmt.Errorf("duckdb: setting %s is not accepted", name)
 		}
 	}
-	e := &engine{memory: bytes, threads: threads}
 	var message string
-	if bindings.OpenExt(":memory:", &e.db, config, &message) == bindings.StateError {
-		return nil, fmt.Errorf("duckdb: %s", message)
+	state := bindings.StateError
+	heapWorkers(e.mark, func() { state = bindings.OpenExt(":memory:", &e.db, config, &message) })
+	if state == bindings.StateError {
+		return fmt.Errorf("duckdb: %s", message)
 	}
-	if err := e.lock(filepath.Join(root, dataFolder), spillBytes); err != nil {
-		e.close()
-		return nil, err
-	}
-	return e, nil
+	return e.lock(filepath.Join(root, dataFolder), c.UserSpillBytes)
 }
 
 func (e *engine) lock(data string, spillBytes int64) error {
@@ -110,20 +104,30 @@ func (e *engine) lock(data string, spillBytes int64) error {
 	return nil
 }
 
-func (e *engine) close() { bindings.Close(&e.db) }
+// close frees an instance that has no statement any more, also one that did not open.
+func (e *engine) close() {
+	e.once.Do(func() {
+		if e.db.Ptr != nil {
+			bindings.Close(&e.db)
+		}
+		_ = os.RemoveAll(e.spill) // what is left goes with the executor's folder
+		engineMarks.give(e.mark)
+	})
+}
 
 // connection is one connection, used by one statement only and then thrown away, so that nothing of one caller stays
 // for the next. Opening one takes some 20 µs.
 type connection struct {
-	mu   sync.Mutex // guards raw against an interrupt during close
-	raw  bindings.Connection
-	gone bool
+	engine *engine
+	mu     sync.Mutex // guards raw against an interrupt during close
+	raw    bindings.Connection
+	gone   bool
 	// owner is the reader that the engine works for, so that one that is through cannot interrupt the next.
 	owner *reader
 }
 
 func (e *engine) connect() (*connection, error) {
-	c := &connection{}
+	c := &connection{engine: e}
 	if bindings.Connect(e.db, &c.raw) == bindings.StateError {
 		return nil, &executors.Error{Kind: executors.KindInternal, Cause: fmt.Errorf("duckdb: no connection")}
 	}

@@ -52,22 +52,28 @@ var prefixes = map[string]bindings.ErrorType{
 	"IO Error":                     bindings.ErrorTypeErrorIO,
 	"INTERRUPT Error":              bindings.ErrorTypeInterrupt,
 	"Permission Error":             bindings.ErrorTypePermission,
+	"FATAL Error":                  bindings.ErrorTypeFatal,
 }
 
 // prepareError maps the text of an error in preparing.
 func prepareError(message string) error {
-	prefix, _, _ := strings.Cut(message, ":")
-	class, ok := prefixes[prefix]
-	if !ok {
-		class = bindings.ErrorTypeInternal
-	}
-	err := engineError(class, message)
+	err := pendingError(message)
 	e, ok := err.(*executors.Error)
 	if ok && e.Kind == executors.KindUnsupported {
 		// The engine does not have a cast or function of the statement; the tables are read all the same.
 		e.Kind, e.Hint = executors.KindBind, bindHint(message)
 	}
 	return err
+}
+
+// pendingError maps the text of an error in running.
+func pendingError(message string) error {
+	prefix, _, _ := strings.Cut(message, ":")
+	class, ok := prefixes[prefix]
+	if !ok {
+		class = bindings.ErrorTypeInternal
+	}
+	return engineError(class, message)
 }
 
 // cause is what an engine said. It is for the operator's log only.

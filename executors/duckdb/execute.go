@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -31,14 +32,25 @@ func (s *Prepared) Execute(ctx context.Context, args []any) (_ array.RecordReade
 			cancel()
 		}
 	}()
+	if err := s.x.guard.admit(ctx, s); err != nil {
+		return nil, err
+	}
 	stop := s.conn.interruptOn(ctx)
 	defer stop()
-	r, err := s.execute(ctx, args, cancel)
+	turn, err := s.conn.engine.turns.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.end()
+	r, err := s.execute(ctx, turn, args, cancel)
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
 }
+
+// counted runs f, which works in the engine, so that what it takes counts for the statement.
+func (s *Prepared) counted(f func()) { heapFor(s.conn.engine.mark, s.mark, f) }
 
 func (s *Prepared) begin() error {
 	s.mu.Lock()
@@ -53,7 +65,7 @@ func (s *Prepared) begin() error {
 	return nil
 }
 
-func (s *Prepared) execute(ctx context.Context, args []any, cancel func()) (*reader, error) {
+func (s *Prepared) execute(ctx context.Context, turn *turn, args []any, cancel func()) (*reader, error) {
 	if len(args) != len(s.args) {
 		return nil, &executors.Error{
 			Kind: executors.KindArgument,
@@ -61,12 +73,11 @@ func (s *Prepared) execute(ctx context.Context, args []any, cancel func()) (*rea
 		}
 	}
 	if !s.loaded {
-		for _, sc := range s.scans {
-			if err := sc.loadKeys(ctx, s.conn); err != nil {
-				return nil, err
-			}
+		var err error
+		s.counted(func() { err = s.loadKeys(ctx) })
+		if err != nil {
+			return nil, err
 		}
-		s.loaded = true
 	}
 	bindings.ClearBindings(s.stmt)
 	for i, a := range args[:min(len(args), int(bindings.NParams(s.stmt)))] {
@@ -84,8 +95,13 @@ func (s *Prepared) execute(ctx context.Context, args []any, cancel func()) (*rea
 	if err := s.ended(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.work(ctx, turn, pending); err != nil {
+		return nil, err
+	}
 	var result bindings.Result
-	if bindings.ExecutePending(pending, &result) == bindings.StateError {
+	var done bindings.State
+	s.counted(func() { done = bindings.ExecutePending(pending, &result) })
+	if done == bindings.StateError {
 		err := engineError(bindings.ResultErrorType(&result), bindings.ResultError(&result))
 		bindings.DestroyResult(&result)
 		return nil, err
@@ -93,11 +109,64 @@ func (s *Prepared) execute(ctx context.Context, args []any, cancel func()) (*rea
 	return s.open(ctx, result, cancel)
 }
 
+// loadKeys reads what the scans need before they can run.
+func (s *Prepared) loadKeys(ctx context.Context) error {
+	for _, sc := range s.scans {
+		if err := sc.loadKeys(ctx, s.conn); err != nil {
+			return err
+		}
+	}
+	s.loaded = true
+	return nil
+}
+
+// The pauses of a statement whose work is all in the hands of the engine's own threads.
+const (
+	shortestPause = 20 * time.Microsecond
+	longestPause  = time.Millisecond
+)
+
+// work runs the statement's tasks up to its first rows. A task takes milliseconds; between
+// them others of the same user may have their turn.
+func (s *Prepared) work(ctx context.Context, turn *turn, pending bindings.PendingResult) error {
+	pause, ready := shortestPause, false
+	var failed error
+	for {
+		s.counted(func() {
+			for until := time.Now().Add(turnTime); !ready && time.Now().Before(until); {
+				switch bindings.PendingExecuteTask(pending) {
+				case bindings.PendingStateResultReady:
+					ready = true
+				case bindings.PendingStateError:
+					ready, failed = true, pendingError(bindings.PendingError(pending))
+				case bindings.PendingStateNoTasksAvailable:
+					time.Sleep(pause)
+					pause = min(2*pause, longestPause)
+				default:
+					pause = shortestPause
+				}
+			}
+		})
+		if ready {
+			return failed
+		}
+		if err := s.ended(ctx); err != nil {
+			return err
+		}
+		if err := turn.pass(ctx); err != nil {
+			return err
+		}
+	}
+}
+
 func (s *Prepared) ended(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return executors.ErrClosed
+	}
+	if v := s.verdict.Load(); v != nil {
+		return *v
 	}
 	return ctx.Err()
 }
@@ -120,7 +189,7 @@ func (s *Prepared) open(ctx context.Context, result bindings.Result, cancel func
 		bindings.DestroyResult(&result)
 		return nil, executors.ErrClosed
 	}
-	s.running = newReader(ctx, s.conn, result, kinds, columns, schema, s.free)
+	s.running = newReader(ctx, s, result, kinds, columns, schema)
 	s.running.cancel, s.running.steady = cancel, s.steady
 	return s.running, nil
 }

@@ -44,9 +44,13 @@ func open(t *testing.T, c Config) *Executor {
 	return x
 }
 
-// raw binds a statement that has no relations.
+// raw binds a statement that has no relations, of nobody.
 func (x *Executor) raw(text string, params int) (*Prepared, error) {
-	s, err := x.newPrepared()
+	return x.rawAs("", text, params)
+}
+
+func (x *Executor) rawAs(user, text string, params int) (*Prepared, error) {
+	s, err := x.newPrepared(user)
 	if err != nil {
 		return nil, err
 	}

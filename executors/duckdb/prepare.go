@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -24,6 +25,9 @@ type Prepared struct {
 	loaded bool
 	steady bool      // some relation hides rows, see reader
 	end    time.Time // the plan's deadline
+	mark   int       // see heap.go
+	// verdict is why the guard ends the statement.
+	verdict atomic.Pointer[error]
 
 	stmt    bindings.PreparedStatement
 	columns []kind // nil: open until there are values
@@ -44,7 +48,7 @@ func (x *Executor) prepare(ctx context.Context, p *plan.Plan) (_ *Prepared, err 
 	if err := x.verify(p); err != nil {
 		return nil, err
 	}
-	s, err := x.newPrepared()
+	s, err := x.newPrepared(p.Identity().Issuer + "\x00" + p.Identity().Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -58,43 +62,75 @@ func (x *Executor) prepare(ctx context.Context, p *plan.Plan) (_ *Prepared, err 
 			_ = s.Close()
 		}
 	}()
+	if err := x.guard.admit(ctx, s); err != nil {
+		return nil, err
+	}
 	stop := s.conn.interruptOn(ctx)
 	defer stop()
-	s.end = p.Deadline()
-	for i := range p.Relations() {
-		sc, err := x.openScan(&p.Relations()[i], s.pins)
-		if err != nil {
-			return nil, err
-		}
-		s.scans = append(s.scans, sc)
-		s.steady = s.steady || p.Relations()[i].Filter != nil || len(p.Relations()[i].Scan.Deletes) > 0
-		if err := sc.createKeys(s.conn); err != nil {
-			return nil, err
-		}
-	}
-	st, err := newStatement(p, s.scans, x.config.HashKey)
+	turn, err := s.conn.engine.turns.take(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.bind(st, p.Params()); err != nil {
+	defer turn.end()
+	s.counted(func() { err = s.prepare(p) })
+	if err != nil {
 		return nil, s.reason(ctx, err)
 	}
 	return s, nil
 }
 
-// reason prefers the end of the caller's context, or of the executor, over what the engine said because of it.
+func (s *Prepared) prepare(p *plan.Plan) error {
+	s.end = p.Deadline()
+	for i := range p.Relations() {
+		sc, err := s.x.openScan(&p.Relations()[i], s.pins)
+		if err != nil {
+			return err
+		}
+		s.scans = append(s.scans, sc)
+		s.steady = s.steady || p.Relations()[i].Filter != nil || len(p.Relations()[i].Scan.Deletes) > 0
+		if err := sc.createKeys(s.conn); err != nil {
+			return err
+		}
+	}
+	st, err := newStatement(p, s.scans, s.x.config.HashKey)
+	if err != nil {
+		return err
+	}
+	return s.bind(st, p.Params())
+}
+
+// stop ends what runs of s, with err.
+func (s *Prepared) stop(err error) {
+	s.verdict.Store(&err)
+	s.conn.interrupt()
+	s.mu.Lock()
+	running := s.running
+	s.mu.Unlock()
+	if running != nil {
+		go running.end(err) // it waits for the engine
+	}
+}
+
+// reason prefers the guard's verdict and the end of the caller's context, or of the executor, over what the engine said because of it.
 func (s *Prepared) reason(ctx context.Context, err error) error {
+	if v := s.verdict.Load(); v != nil {
+		return *v
+	}
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
 	if errors.Is(err, errInterrupted) {
 		return executors.ErrClosed
 	}
+	if c, ok := errors.AsType[*cause](err); ok && c.class == bindings.ErrorTypeFatal {
+		s.x.engines.drop(s.conn.engine)
+	}
 	return err
 }
 
 // free says that nothing works on the connection any more.
 func (s *Prepared) free() {
+	s.x.guard.leave(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.busy = false
@@ -103,10 +139,10 @@ func (s *Prepared) free() {
 }
 
 // newPrepared registers a statement, so that Close finds it, with a connection of its own.
-func (x *Executor) newPrepared() (*Prepared, error) {
+func (x *Executor) newPrepared(user string) (*Prepared, error) {
 	s := &Prepared{x: x, pins: &pins{files: x.files}, busy: true}
 	s.idle = sync.NewCond(&s.mu)
-	if err := x.register(s); err != nil {
+	if err := x.register(s, user); err != nil {
 		return nil, err
 	}
 	return s, nil

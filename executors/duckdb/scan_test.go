@@ -72,7 +72,7 @@ func writeParquet(t *testing.T, folder, name, query, options string) (string, in
 // scanRows reads a relation without a policy, straight from its scan.
 func scanRows(t *testing.T, x *Executor, r *plan.Relation) (string, error) {
 	t.Helper()
-	s, err := x.newPrepared()
+	s, err := x.newPrepared("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package duckdb
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	bindings "github.com/duckdb/duckdb-go-bindings"
-
-	"gatehouse/executors"
 )
 
 // The bounds of a batch. Small batches cost the client more than the server; one message must stay under the usual 4 MiB.
@@ -28,8 +25,8 @@ const (
 // reader streams one result. Next and Release may be called by different goroutines.
 type reader struct {
 	refs atomic.Int64
+	of   *Prepared
 	conn *connection
-	done func() // tells the statement that the engine is free again
 
 	cancel func() // frees the context; called by the last Release
 
@@ -37,7 +34,7 @@ type reader struct {
 	stopped chan struct{} // closed after that call
 
 	mu      sync.Mutex // held while the engine works
-	ctx     func() error
+	ctx     context.Context
 	result  bindings.Result
 	open    bool
 	kinds   []kind
@@ -71,13 +68,13 @@ func newColumns(kinds []kind, mem memory.Allocator) ([]column, error) {
 }
 
 // newReader takes over result and columns.
-func newReader(ctx context.Context, c *connection, result bindings.Result, kinds []kind, columns []column, schema *arrow.Schema, done func()) *reader {
+func newReader(ctx context.Context, s *Prepared, result bindings.Result, kinds []kind, columns []column, schema *arrow.Schema) *reader {
 	r := &reader{
-		conn: c, done: done, ctx: ctx.Err, result: result, open: true,
+		of: s, conn: s.conn, ctx: ctx, result: result, open: true,
 		kinds: kinds, columns: columns, schema: schema, first: true, stopped: make(chan struct{}),
 	}
 	r.refs.Store(1)
-	c.own(r)
+	r.conn.own(r)
 	r.stop = context.AfterFunc(ctx, func() {
 		defer close(r.stopped)
 		r.end(ctx.Err())
@@ -111,7 +108,7 @@ func (r *reader) closeResult() {
 	}
 	r.columns, r.views = nil, nil
 	r.conn.own(nil)
-	r.done()
+	r.of.free()
 }
 
 func (r *reader) Retain()               { r.refs.Add(1) }
@@ -164,9 +161,9 @@ func (r *reader) Next() (more bool) {
 			r.closeResult()
 		}
 	}()
-	rows, err := r.fill()
+	rows, err := r.work()
 	if err != nil {
-		r.err = r.reason(err)
+		r.err = r.of.reason(r.ctx, err)
 		r.closeResult()
 		return false
 	}
@@ -178,15 +175,15 @@ func (r *reader) Next() (more bool) {
 	return true
 }
 
-// reason prefers the end of the caller's context over what the engine said because of it.
-func (r *reader) reason(err error) error {
-	if ctxErr := r.ctx(); ctxErr != nil {
-		return ctxErr
+// work fills a batch when it is the statement's turn.
+func (r *reader) work() (rows int, err error) {
+	turn, err := r.conn.engine.turns.take(r.ctx)
+	if err != nil {
+		return 0, err
 	}
-	if errors.Is(err, errInterrupted) {
-		return executors.ErrClosed
-	}
-	return err
+	defer turn.end()
+	r.of.counted(func() { rows, err = r.fill() })
+	return rows, err
 }
 
 // fill gathers the rows of one batch and returns how many there are, 0 at the end.
@@ -276,7 +273,7 @@ func (r *reader) fetch() (bool, error) {
 			return false, engineError(bindings.ResultErrorType(&r.result), message)
 		}
 		r.ended = true
-		return false, r.ctx()
+		return false, r.ctx.Err()
 	}
 	r.chunk, r.size = chunk, int(bindings.DataChunkGetSize(chunk))
 	r.views = r.views[:0]

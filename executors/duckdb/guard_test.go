@@ -1,0 +1,186 @@
+package duckdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gatehouse/executors"
+)
+
+// wide are statements that make gigabytes in one step, which the engine's own limit does not count and no interrupt ends.
+var wide = []string{
+	"SELECT max(length(replace(s, 'a', s || i))) FROM (SELECT repeat('a', 3000) s, i FROM range(100000) r(i))",
+	"SELECT max(len(list_transform(range(1, 10000), x -> s || x))) FROM (SELECT repeat('a', 10000) || i s FROM range(100000) r(i))",
+	"SELECT max(len(string_split(s, ''))) FROM (SELECT repeat('a', 10000) || repeat('a', 10000) || i s FROM range(100000) r(i))",
+	"SELECT max(length(to_json(list_transform(range(1,10000), x -> s)))) FROM (SELECT repeat('a', 10000) || i s FROM range(100000) r(i))",
+	"SELECT max(list_reduce(list_transform(range(1,10000), x -> s), (a, b) -> a || b)) FROM (SELECT repeat('a', 10000) || i s FROM range(100000) r(i))",
+}
+
+// wantHooked skips where the engine's allocator cannot be asked.
+func wantHooked(t *testing.T) {
+	t.Helper()
+	if hooked() {
+		return
+	}
+	if runtime.GOOS == "linux" {
+		t.Fatal("the engine's allocator does not ask")
+	}
+	t.Skip("the engine's allocator does not ask here")
+}
+
+// TestHeapBound lets one user make more than the process may hold, within one step of the engine. The statement ends with KindMemory, the
+// engine's allocator stays within its bound, and another user goes on. Without the bound each of them takes all the memory that there is.
+func TestHeapBound(t *testing.T) {
+	before, space := heapResident(), heapMapped()
+	limit := before + 512<<20
+	x := open(t, Config{MemoryBytes: 256 << 20, SpillBytes: 64 << 20, ProcessBytes: limit, Threads: 2})
+	wantHooked(t)
+	for _, bomb := range wide {
+		var peak atomic.Int64
+		refused := heapRefused()
+		done := make(chan error, 1)
+		go func() { done <- x.exhaust(t.Context(), "mallory", bomb) }()
+		var err error
+		for running := true; running; {
+			select {
+			case err = <-done:
+				running = false
+			default:
+				if got, err := x.rowsAs("bob", "SELECT 40 + i FROM range(3) r(i) WHERE i = 2"); err != nil || !slices.Equal(got, []string{"42"}) {
+					t.Fatalf("%s: the other user gets %v, %v (%v); %d of %d MiB", bomb, got, err, cause1(err), heapResident()>>20, limit>>20)
+				}
+				peak.Store(max(peak.Load(), heapResident()))
+			}
+		}
+		if e, ok := errors.AsType[*executors.Error](err); !ok || e.Kind != executors.KindMemory {
+			t.Errorf("%s ends with %v (%v)", bomb, err, cause1(err))
+		}
+		if got := heapMapped(); got > max(space, limit+limit/4)+128<<20 {
+			t.Errorf("%s: the allocator holds %d MiB, bound %d MiB", bomb, got>>20, limit>>20)
+		}
+		t.Logf("address space %d, peak %d of %d MiB, %d requests refused: %.60s…", heapMapped()>>20, peak.Load()>>20, limit>>20, heapRefused()-refused, bomb)
+	}
+	// Control: the same function on a small scale, as soon as what was freed is back with the kernel.
+	for until := time.Now().Add(time.Minute); ; {
+		got, err := x.rowsAs("mallory", "SELECT max(length(replace(s, 'a', s || i))) FROM (SELECT repeat('a', 100) s, i FROM range(100) r(i))")
+		if err == nil && slices.Equal(got, []string{"10200"}) {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("control: %v, %v", got, err)
+		}
+	}
+}
+
+// exhaust runs a statement to its end and returns how it ends.
+func (x *Executor) exhaust(ctx context.Context, user, text string) error {
+	s, err := x.rawAs(user, text, 0)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	r, err := s.Execute(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer r.Release()
+	for r.Next() {
+	}
+	return r.Err()
+}
+
+func (x *Executor) rowsAs(user, text string) ([]string, error) {
+	s, err := x.rawAs(user, text, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	r, err := s.Execute(context.Background(), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Release()
+	return drain(r)
+}
+
+// TestUserMemory bounds what the statements of one user hold; another user has the same once more.
+func TestUserMemory(t *testing.T) {
+	x := open(t, Config{MemoryBytes: 1 << 30, UserMemoryBytes: 64 << 20, UserSpillBytes: 1 << 20, Threads: 2})
+	const sort = "SELECT i, hash(i)::VARCHAR AS h FROM range(%d) r(i) ORDER BY h DESC"
+	err := x.exhaust(t.Context(), "mallory", fmt.Sprintf(sort, 5_000_000))
+	if e, ok := errors.AsType[*executors.Error](err); !ok || e.Kind != executors.KindMemory {
+		t.Errorf("over the user's memory: %v", err)
+	}
+	for _, user := range []string{"mallory", "bob"} {
+		if err := x.exhaust(t.Context(), user, fmt.Sprintf(sort, 50_000)); err != nil {
+			t.Errorf("control, %s: %v (%v)", user, err, cause1(err))
+		}
+	}
+}
+
+// TestGuard ends the statement that got most when the process holds too much, and only that one.
+func TestGuard(t *testing.T) {
+	x := open(t, Config{MemoryBytes: 1 << 30, Threads: 2})
+	wantHooked(t)
+	var resident atomic.Int64
+	g := newGuard(1<<30, slog.New(slog.DiscardHandler))
+	g.resident = resident.Load
+	x.guard.close()
+	x.guard = g
+	started := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		s, err := x.rawAs("mallory", "SELECT count(DISTINCT hash(i)) FROM range(1000000000000) r(i)", 0)
+		close(started)
+		if err != nil {
+			ended <- err
+			return
+		}
+		defer s.Close()
+		_, err = s.Execute(t.Context(), nil)
+		ended <- err
+	}()
+	<-started
+	// As soon as it holds much, it is the one to end.
+	resident.Store(1 << 30)
+	err := <-ended
+	if e, ok := errors.AsType[*executors.Error](err); !ok || e.Kind != executors.KindMemory {
+		t.Errorf("the largest ends with %v", err)
+	}
+	// Control: who holds little is neither ended nor kept waiting.
+	if _, err := x.rowsAs("bob", "SELECT 1"); err != nil {
+		t.Errorf("somebody else: %v", err)
+	}
+}
+
+// TestTurns lets a short statement of a user finish while more long ones of the same user run than work at once.
+func TestTurns(t *testing.T) {
+	x := open(t, Config{Threads: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	for range 4 {
+		go func() { done <- x.exhaust(ctx, "mallory", "SELECT count(*) FROM range(1000000000000)") }()
+	}
+	var longest time.Duration
+	for range 20 {
+		start := time.Now()
+		if got, err := x.rowsAs("mallory", "SELECT 42"); err != nil || !slices.Equal(got, []string{"42"}) {
+			t.Errorf("%v, %v", got, err)
+		}
+		longest = max(longest, time.Since(start))
+	}
+	cancel()
+	for range 4 {
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("a long one ends with %v", err)
+		}
+	}
+	t.Logf("longest wait %v", longest)
+}

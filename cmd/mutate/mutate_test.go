@@ -180,3 +180,38 @@ func TestCopyTree(t *testing.T) {
 	write(to+"/a/left", "x")
 	copied("a/one=other")
 }
+
+// A part of the mutants is chosen by a seed, and stays chosen while others come and go.
+func TestChosen(t *testing.T) {
+	w := &worker{o: &options{only: regexp.MustCompile("."), sample: 5, seed: 7}, in: &instrumented{root: "/r"}}
+	s := &source{dir: "/r/p"}
+	for i := range 40 {
+		w.in.mutants = append(w.in.mutants, &mutation{id: i, file: "p/x.go", nth: i})
+	}
+	keys := func() map[string]bool {
+		out := map[string]bool{}
+		for _, v := range w.chosen(s) {
+			out[v.m.key()] = true
+		}
+		return out
+	}
+	first := keys()
+	w.o.seed++
+	if second := keys(); len(first) != 5 || len(second) != 5 || cmp.Equal(first, second) {
+		t.Errorf("with other seeds: %v, %v", first, second)
+	}
+	w.o.seed--
+	for i := range w.in.mutants {
+		if !first[w.in.mutants[i].key()] {
+			w.in.mutants[i].off = "left out"
+			break
+		}
+	}
+	if !cmp.Equal(first, keys()) {
+		t.Error("one that was not chosen is left out, and others are chosen")
+	}
+	w.o.sample = 0
+	if n := len(w.chosen(s)); n != 40 {
+		t.Errorf("all are %d", n)
+	}
+}

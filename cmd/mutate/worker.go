@@ -1,9 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,8 +35,12 @@ func (w *worker) chosen(s *source) []verdict {
 	}
 	if n := w.o.sample; n > 0 && n < len(vs) {
 		counted := slices.DeleteFunc(vs, func(v verdict) bool { return v.m.off != "" })
-		r := rand.New(rand.NewPCG(w.o.seed, 0))
-		r.Shuffle(len(counted), func(i, j int) { counted[i], counted[j] = counted[j], counted[i] })
+		// By a hash of each, so that an edit elsewhere leaves the choice as it is.
+		rank := func(v verdict) [32]byte { return sha256.Sum256(fmt.Append(nil, w.o.seed, v.m.key())) }
+		slices.SortFunc(counted, func(a, b verdict) int {
+			x, y := rank(a), rank(b)
+			return bytes.Compare(x[:], y[:])
+		})
 		vs = counted[:min(n, len(counted))]
 	}
 	return vs

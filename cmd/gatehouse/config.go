@@ -71,6 +71,7 @@ type PolicyConfig struct {
 	Bundle      BundleConfig  `yaml:"bundle"`        // OPA bundle server
 	Rego        string        `yaml:"rego"`          // v1, v0 or auto; default v1
 	Lenient     bool          `yaml:"lenient"`       // accept policies that do not match the input schema; default false
+	Names       string        `yaml:"names"`         // exact: the policy is asked in the names that catalogs have; lower: in lower case, as Trino does; default exact, with lenient lower
 	Prefer      string        `yaml:"prefer"`        // batch: ask batch rules where both forms exist
 	Timeout     time.Duration `yaml:"timeout"`       // of one decision; default 2s
 	Steady      bool          `yaml:"steady"`        // no part of a statement decides what is read of a table with hidden rows or values; slower, see security.md; default false

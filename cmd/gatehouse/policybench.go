@@ -154,7 +154,7 @@ func benchConfig(o benchOptions) (Config, error) {
 // opaConfig is how the gateway would read the policy in dir.
 func (b *bench) opaConfig(dir string) opa.Config {
 	c := opa.Config{
-		Folder: dir, Rego: b.cfg.Policy.Rego, Lenient: b.cfg.Policy.Lenient, Prefer: b.cfg.Policy.Prefer,
+		Folder: dir, Rego: b.cfg.Policy.Rego, Lenient: b.cfg.Policy.Lenient, Prefer: b.cfg.Policy.Prefer, FoldNames: b.cfg.Policy.foldNames(),
 		Timeout: b.cfg.Policy.Timeout, Version: version, Log: b.log,
 	}
 	if b.rights != nil {

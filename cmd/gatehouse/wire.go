@@ -255,7 +255,7 @@ func openCatalog(name string, c CatalogConfig) (catalog.Catalog, error) {
 
 func decider(cfg Config, rights *grants.Store, log *slog.Logger) (*opa.Decider, error) {
 	c := opa.Config{
-		Folder: cfg.Policy.Dir, Rego: cfg.Policy.Rego, Lenient: cfg.Policy.Lenient, Prefer: cfg.Policy.Prefer,
+		Folder: cfg.Policy.Dir, Rego: cfg.Policy.Rego, Lenient: cfg.Policy.Lenient, Prefer: cfg.Policy.Prefer, FoldNames: cfg.Policy.foldNames(),
 		Timeout: cfg.Policy.Timeout, Version: version, Log: log,
 	}
 	if rights != nil {

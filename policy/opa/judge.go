@@ -131,7 +131,7 @@ func (j *judge) put(ctx context.Context, q *rego.PreparedEvalQuery, path string,
 func (j *judge) Allow(ctx context.Context, op policy.Operation, rs []policy.Resource) ([]bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	out, err := j.allowAll(ctx, op, rs)
+	out, err := j.allowAll(ctx, op, j.foldResources(rs))
 	if err != nil {
 		return nil, j.broken(err)
 	}
@@ -299,7 +299,8 @@ func (j *judge) filters(ctx context.Context, t policy.Table) ([]policy.Expressio
 	if path == None {
 		return nil, nil
 	}
-	r := policy.Resource{Catalog: t.Name.Catalog, Schema: t.Name.Schema, Table: t.Name.Table, Detail: &t}
+	shown := j.foldTable(t)
+	r := policy.Resource{Catalog: shown.Name.Catalog, Schema: shown.Name.Schema, Table: shown.Name.Table, Detail: &shown}
 	v, err := j.eval(ctx, path, document(j.context, "GetRowFilters", tableResource(r, nil, j.e.reads.at("action", "resource"))))
 	if err != nil {
 		return nil, fmt.Errorf("data.%s: %w", dotted(path), err)
@@ -327,7 +328,8 @@ func (j *judge) masks(ctx context.Context, t policy.Table, names []string, into 
 	if batched {
 		about = j.e.reads.at("action", "filterResources", "*")
 	}
-	detail := tableDetail(t, about.at("column", "gateway", "table"))
+	shown := j.foldTable(t)
+	detail := tableDetail(shown, about.at("column", "gateway", "table"))
 	var columns []classify.Column
 	var inputs []ast.Value
 	for _, name := range names {
@@ -336,7 +338,7 @@ func (j *judge) masks(ctx context.Context, t policy.Table, names []string, into 
 			return fmt.Errorf("table %s has no column %q", t.Name, name)
 		}
 		columns = append(columns, t.Columns[i])
-		inputs = append(inputs, columnResource(t, t.Columns[i], detail))
+		inputs = append(inputs, columnResource(shown, shown.Columns[i], detail))
 	}
 	if len(columns) == 0 || single == None && batch == None {
 		return nil

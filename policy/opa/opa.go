@@ -36,6 +36,7 @@ type Config struct {
 	Prefer    string        // "batch": ask batch rules where both forms exist; "": single rules
 	Rego      string        // "v1" (default), "v0", or "auto": v1, and v0 if that does not parse
 	Lenient   bool          // do not check the policy against the input schema, for policies written for other systems
+	FoldNames bool          // ask in lower-case names, as Trino does; not together with Rights, which mean names as they are
 	Legacy    bool          // a failing built-in is undefined instead of an error
 	Timeout   time.Duration // of one decision; default 2 s
 	Trino     string        // the Trino version that policies see; default "476"

@@ -9,7 +9,7 @@ import (
 
 // TestTwins compares some statements. "make prove" compares many.
 func TestTwins(t *testing.T) {
-	n := 400
+	n := 300
 	if testing.Short() {
 		n = 100
 	}

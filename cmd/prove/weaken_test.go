@@ -54,16 +54,16 @@ var weaknesses = []weakness{
 	{name: "batches as the engine's chunks", file: "executors/duckdb/execute.go", old: "cancel, s.steady", new: "cancel, false", within: 2000},
 	{name: "a first batch that does not wait", file: "executors/duckdb/stream.go", old: "if rows > 0 && !r.steady && (", new: "if rows > 0 && (", within: 2000},
 	{
-		name: "hidden columns shown", file: "gateway/resolve.go", old: "if i < len(ok) && ok[i] {", new: "if true {", within: 1000,
+		name: "hidden columns shown", file: "gateway/resolve.go", old: "if i < len(ok) && ok[i] {", new: "if i < len(ok) || ok[i] {", within: 1000,
 	},
-	{name: "hidden tables found", file: "gateway/resolve.go", old: "return enters && len(sees) == 1 && sees[0], nil", new: "return enters, nil", within: 1000},
-	{name: "hidden tables listed", file: "gateway/metadata.go", old: "if i < len(ok) && ok[i] {", new: "if true {", within: 1000},
+	{name: "hidden tables found", file: "gateway/resolve.go", old: "return enters && len(sees) == 1 && sees[0], nil", new: "return enters && len(sees) == 1, nil", within: 1000},
+	{name: "hidden tables listed", file: "gateway/metadata.go", old: "if i < len(ok) && ok[i] {", new: "if i < len(ok) || ok[i] {", within: 1000},
 	{
-		name: "dropped columns and row numbers for everybody", file: "gateway/resolve.go", old: `t.known[i] == "" && everything {`, new: `t.known[i] == "" {`, within: 1000,
+		name: "dropped columns and row numbers for everybody", file: "gateway/resolve.go", old: `t.known[i] == "" && everything {`, new: `t.known[i] == "" || everything {`, within: 1000,
 	},
 	{name: "numbers of raw rows in EXPLAIN", file: "plan/explain.go", old: "case r.Filter != nil || len(r.maskedColumns()) > 0:", new: "case false:", within: 1000},
 	{
-		name: "masks by the names of the past", file: "policy/apply.go", old: `if name != "" && t.KnownName(i) == name {`, new: `if c.Name == name {`, within: 1000,
+		name: "masks by the names of the past", file: "policy/apply.go", old: `if name != "" && t.KnownName(i) == name {`, new: `if name != "" && (c.Name == name || i < 0) {`, within: 1000,
 		covered: "a mask whose column is not found is a fault of the policy, and denies",
 	},
 	{

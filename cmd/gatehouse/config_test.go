@@ -164,7 +164,7 @@ func TestRefusals(t *testing.T) {
 		{"short hash key", change{"hash.key": "short.key"}, "policy.hash_key_file", "less than 32 bytes", ":20:"},
 		{"unknown rego", change{"dir: policy": "dir: policy\n  rego: v2"}, "policy.rego", "v1, v0 and auto", ""},
 		{"unknown names", change{"dir: policy": "dir: policy\n  names: upper"}, "policy.names", "exact and lower", ""},
-		{"lower-case names and rights", change{"dir: policy": "dir: policy\n  lenient: true", "session:\n": "grants: {file: grants.db, admin_role: admin, issuer: "gatehouse:users"}\nsession:\n"}, "policy.names", "write names: exact", ""},
+		{"lower-case names and rights", change{"dir: policy": "dir: policy\n  lenient: true", "session:\n": "grants: {file: grants.db, admin_role: admin, issuer: \"gatehouse:users\"}\nsession:\n"}, "policy.names", "write names: exact", ""},
 		{"unknown executor", change{"memory: 2GiB": "type: spark"}, "executor.type", "there is duckdb", ""},
 		{"memory without unit", change{"memory: 2GiB": `memory: "2048"`}, "executor.memory", "4GiB", ":22:"},
 		{"no audit folder", change{"file: audit.jsonl": "file: no/audit.jsonl"}, "audit.file", "is no folder", ""},

@@ -302,11 +302,12 @@ allow if {
 	not escapes_denial
 }
 
-# Leaving a role can lift a denial that came with it, so only an administrator takes people out of such a role.
+# Leaving a role can lift a denial, a filter or a mask that came with it, so only an administrator takes people out of such a role.
 allow if {
 	input.action.operation == "RevokeRoles"
 	passes_role
 	not role_denies
+	not rules.role_hides
 }
 
 passes_all if {

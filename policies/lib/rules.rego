@@ -193,7 +193,25 @@ allow if {
 	input.action.operation in {"AlterMask", "DropMask"}
 	grants.owner
 	not input.action.gateway.priority
-	his(data.gateway.grants.masks[grants.cat][grants.sch][grants.tab][input.action.gateway.name])
+	mask := data.gateway.grants.masks[grants.cat][grants.sch][grants.tab][input.action.gateway.name]
+	mask.priority == 0
+	his(mask)
+}
+
+# Does a filter or mask bind the members of the role that is asked about?
+role_hides if {
+	some principal in data.gateway.grants.filters[_][_][_][_].to
+	principal in grants.role_holds
+}
+
+role_hides if {
+	some principal in data.gateway.grants.masks[_][_][_][_].to
+	principal in grants.role_holds
+}
+
+role_hides if {
+	some principal in data.gateway.grants.tag_masks[_][_].to
+	principal in grants.role_holds
 }
 
 his(rule) if rule.maker == input.context.gateway.principal

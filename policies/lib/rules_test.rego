@@ -20,7 +20,7 @@ rights := {
 		"some": filter({"to": ["role:analyst"]}),
 		"fays": filter({"maker": "user:fay", "to": ["user:fay"]}),
 	}}}},
-	"masks": {"c": {"s": {"t": {"m": filter({"columns": {"#3": "c"}, "priority": 0, "value": true, "except": ["role:boss"]}), "n": filter({"columns": {"D": "d"}, "priority": 1, "uuid": "", "to": ["role:analyst"]})}}}},
+	"masks": {"c": {"s": {"t": {"m": filter({"columns": {"#3": "c"}, "priority": 0, "value": true, "except": ["role:boss"]}), "n": filter({"columns": {"D": "d"}, "priority": 1, "uuid": "", "to": ["role:analyst"]}), "o": filter({"columns": {"#9": "z"}, "priority": 0, "to": ["role:analyst"]})}}}},
 	"tag_masks": {"pii": {"any": filter({"any": true, "priority": 0, "value": true, "uuid": "", "except": ["role:boss"]})}, "level": {"high": filter({"any": false, "tag": "high", "priority": 0, "uuid": ""})}},
 	"tags": {"c": {"s": {"t": {"uuid": "u1", "table": {"level": "high"}, "columns": {"#3": {"level": "low"}, "#4": {"pii": "x"}}, "names": {"#3": "c", "#4": "d"}}}}},
 }
@@ -113,7 +113,8 @@ test_owners if {
 	may("fay", "AlterRowFilter", "some") # it is not about her
 	not may("fay", "DropRowFilter", "all") # it is
 	not may("olga", "DropMask", "m")
-	may("olga", "DropMask", "n")
+	may("olga", "DropMask", "o")
+	not may("olga", "AlterMask", "n") # it has a priority
 	not may("olga", "DropRowFilter", "none_such")
 	not may("olga", "SetTag", "")
 	not may("olga", "UnsetTag", "")
@@ -132,4 +133,21 @@ test_who_is_closed_out_owns_nothing if {
 	denied := object.union(rights, {"denials": {"user:olga": {"c": {"s": 1}}}, "tables": {"c": {"s": {"t": {"deny": {"user:olga": {"SELECT": {"columns": ["b"]}}}}}}}})
 	question := json.patch(on_table("olga", "CreateRowFilter", "u1"), [{"op": "add", "path": "/action/gateway", "value": {"name": "x"}}])
 	not rules.allow with input as question with data.gateway.grants as denied
+}
+
+takes_out(role) if {
+	question := {"context": being("ann", []), "action": {"operation": "RevokeRoles", "gateway": {"role": role}}}
+	options := object.union(rights, {"options": {"user:ann": ["role:analyst", "role:boss"]}})
+	grants.allow with input as question with data.gateway.grants as options
+}
+
+# The filter "some" comes with the role analyst.
+test_leaving_a_role_that_hides if {
+	not takes_out("analyst")
+	takes_out("boss")
+	only_masks := object.union(object.remove(rights, ["filters"]), {"options": {"user:ann": ["role:analyst"]}})
+	question := {"context": being("ann", []), "action": {"operation": "RevokeRoles", "gateway": {"role": "analyst"}}}
+	not grants.allow with input as question with data.gateway.grants as only_masks
+	tag := object.union(object.remove(rights, ["filters", "masks", "tag_masks"]), {"options": {"user:ann": ["role:analyst"]}, "tag_masks": {"k": {"m": filter({"to": ["role:analyst"]})}}})
+	not grants.allow with input as question with data.gateway.grants as tag
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"regexp"
 	"strings"
 	"testing"
@@ -24,6 +25,7 @@ const (
 	absent       = `SELECT count(*) AS n FROM nothing`
 	newest       = `SELECT CAST(max(order_date) AS VARCHAR) AS newest, CAST(min(order_date) AS VARCHAR) AS oldest FROM orders`
 	hashJoins    = `SELECT count(*) AS n FROM customers a JOIN customers b ON a.email = b.email WHERE a.id < 200 AND b.id < 200 AND a.id = b.id`
+	hideRows     = `CREATE ROW FILTER IF NOT EXISTS whole ON products USING (true) EXCEPT USER nobody`
 	bigAnswer    = `SELECT id, customer_id, total FROM orders`
 )
 
@@ -38,6 +40,7 @@ var persons = []person{
 		payroll:      `error: .*table "payroll" does not exist.*`,
 		absent:       `error: .*table "nothing" does not exist.*`,
 		newest:       `2025-06-30\|20\d\d-\d\d-\d\d`,
+		hideRows:     `error: .*access denied to CREATE ROW FILTER.*`,
 	}},
 	{"bob", map[string]string{
 		countRegions: "APAC\\|true\nEU\\|true\nUS\\|true",
@@ -49,6 +52,7 @@ var persons = []person{
 		payroll:      `error: .*table "payroll" does not exist.*`,
 		absent:       `error: .*table "nothing" does not exist.*`,
 		newest:       `2025-06-30\|2025-04-0[12]`,
+		hideRows:     `error: .*access denied to CREATE ROW FILTER.*`,
 	}},
 	{"admin", map[string]string{
 		countRegions: "APAC\\|true\nEU\\|true\nUS\\|true",
@@ -60,12 +64,16 @@ var persons = []person{
 		payroll:      `6000`,
 		absent:       `error: .*table "nothing" does not exist.*`,
 		newest:       `2025-06-30\|20\d\d-\d\d-\d\d`,
+		hideRows:     ``,
 	}},
 }
 
 // Every real client sees, as each user, exactly what the policy lets them see.
 func TestClients(t *testing.T) {
 	s := demoServer(t)
+	t.Cleanup(func() {
+		_, _ = ask(context.Background(), s.flight, "admin", "admin", `DROP ROW FILTER IF EXISTS whole ON products`)
+	})
 	for _, c := range clients() {
 		for _, p := range persons {
 			t.Run(c.name+"/"+p.name, func(t *testing.T) {

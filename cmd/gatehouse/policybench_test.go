@@ -155,3 +155,34 @@ func TestPolicyExplain(t *testing.T) {
 		c.run(t)
 	}
 }
+
+// A gateway's configuration gives the tools its policy, tables, users and names.
+func TestPolicyByConfiguration(t *testing.T) {
+	home := t.TempDir()
+	if err := policies.Write(filepath.Join(home, "policy"), policies.Demo); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(home, "gatehouse.yaml")
+	text := "auth:\n  users_file: users.yaml\ncatalogs:\n  lake:\n    type: sql\n    uri: " + filepath.Join(lakeFolder(t), "catalog.db") +
+		"\npolicy:\n  dir: policy\nsession:\n  catalog: lake\n  schema: shop\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	addTestUser(t, home, "ann", "analyst_eu")
+	for _, c := range []policyCase{
+		{"roles of the users file", []string{"explain", "--config", config, "--user", "ann", "SELECT count(*) FROM orders"}, exitOK, []string{"ann (role analyst_eu)", "allowed", "eu_only"}, nil},
+		{"other roles", []string{"explain", "--config", config, "--user", "ann", "--role", "admin", "SELECT count(*) FROM orders"}, exitOK, []string{"all rows"}, nil},
+		{"somebody else", []string{"explain", "--config", config, "--user", "zoe", "SELECT count(*) FROM orders"}, exitOK, []string{"denied"}, nil},
+		{"all users", []string{"diff", filepath.Join(home, "policy"), demoPolicy(t, nil), "--config", config}, exitOK, []string{"0 differences among 5 callers"}, nil},
+		{"another policy", []string{"eval", demoPolicy(t, map[string]string{"tables/lake/shop/orders.rego": "package tables.lake.shop.orders\n\nread := true\n"}), "--config", config, "--user", "ann", "--table", "lake.shop.orders"}, exitOK, []string{"all rows"}, nil},
+	} {
+		c.run(t)
+	}
+	if err := os.WriteFile(config, []byte(text+"polcy: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	policyCase{"a misspelt key", []string{"check", "--config", config}, exitUsage, []string{"polcy"}, nil}.run(t)
+	if _, err := os.Stat(filepath.Join(home, "audit.jsonl")); !os.IsNotExist(err) {
+		t.Errorf("a tool wrote into the gateway's audit log: %v", err)
+	}
+}

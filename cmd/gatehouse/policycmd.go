@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"gatehouse/policies"
-	"gatehouse/policy/opa"
 )
 
 const policyHelp = `Usage:
@@ -179,15 +178,6 @@ func newPolicy(_ context.Context, o policyOptions, env environment) error {
 	}
 	fmt.Fprintf(env.stdout, "Wrote %s. It denies everything until you allow something: start with %s/tables/example.rego, then run\n  gatehouse policy test %s\n", dir, dir, dir)
 	return nil
-}
-
-// opaConfig is how the policy in o is compiled without a gateway's configuration.
-func (o policyOptions) opaConfig(dir string) opa.Config {
-	rego := o.bench.rego
-	if rego == "" {
-		rego = "v1"
-	}
-	return opa.Config{Folder: dir, Rego: rego, Lenient: o.bench.lenient, Version: version}
 }
 
 // printJSON writes v as one indented document.

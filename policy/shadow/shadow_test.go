@@ -80,7 +80,6 @@ func counted(t *testing.T, reg *prometheus.Registry, result string) float64 {
 var (
 	alice    = auth.Identity{Issuer: "i", Subject: "a", User: "alice", Roles: []string{"analyst_eu"}}
 	products = classify.Name{Catalog: "lake", Schema: "shop", Table: "products"}
-	payroll  = classify.Name{Catalog: "lake", Schema: "shop", Table: "payroll"}
 )
 
 func ask(t *testing.T, d policy.Decider) (bool, policy.Decision) {

@@ -47,6 +47,10 @@ type Table struct {
 	Known   []string
 	Uses    []classify.ColumnUse
 	Version string // "" for the current snapshot, else the snapshot id, branch or tag
+	// Tags are those of the table, and FieldTags those of its columns by field id, each as KEY and, with a value, KEY=VALUE. The judge
+	// fills them in.
+	Tags      []string
+	FieldTags map[int][]string
 }
 
 // KnownName returns the policy's name of column i, "" if it knows none.
@@ -62,7 +66,7 @@ func (t Table) AsKnown() Table {
 	if t.Known == nil {
 		return t
 	}
-	out := Table{Name: t.Name, UUID: t.UUID, Version: t.Version}
+	out := Table{Name: t.Name, UUID: t.UUID, Version: t.Version, Tags: t.Tags, FieldTags: t.FieldTags}
 	at := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
 		at[i] = len(out.Columns)

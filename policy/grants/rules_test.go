@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/classify"
 	"gatehouse/policy"
+	"gatehouse/policy/opa"
 )
 
 func filter(name, expression string, to ...policy.Principal) policy.Change {
@@ -168,5 +170,40 @@ func TestDependants(t *testing.T) {
 	base, _ := other.Current()
 	if got := export(t, apply(t, other, planOf(t, base, text)...)); got != text {
 		t.Errorf("after apply:\n%s\nwant:\n%s", got, text)
+	}
+}
+
+// Policies find the tags of a table and its columns in their input.
+func TestTagsInTheInput(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "grants.db"), nil)
+	decider, err := opa.New(opa.Config{Rights: s, Files: map[string][]byte{"p.rego": []byte(`package trino
+allow if true
+rowFilters contains {"expression": "true", "id": concat(",", input.action.resource.table.gateway.tags)}
+columnMask := {"expression": "NULL", "id": concat(",", input.action.resource.column.gateway.tags)}
+`)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer decider.Close()
+	apply(t, s, tagged(policy.OpSetTag, "team", "x", "u1"), tagged(policy.OpSetTag, "pii", "", "u1", "a"), tagged(policy.OpSetTag, "team", "y", "u1", "b2", "b"))
+	about := policy.Table{Name: classify.Name{Catalog: "c", Schema: "s", Table: "t"}, UUID: "u1", Columns: []classify.Column{{Name: "renamed", FieldID: 1}, {Name: "c", FieldID: 3}, {Name: "b", FieldID: 2}}}
+	ask := func() policy.Decision {
+		j, err := decider.Judge(t.Context(), policy.Caller{Identity: identity("ann")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := j.Table(t.Context(), about, []string{"renamed", "b", "c"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	d := ask()
+	if d.Filters[0].ID != "team,team=x" || d.Masks["renamed"].ID != "pii,team,team=y" || d.Masks["b"].ID != "team,team=y" || d.Masks["c"].ID != "team,team=x" {
+		t.Errorf("%+v", d)
+	}
+	about.UUID = "u2"
+	if d := ask(); d.Filters[0].ID != "" || d.Masks["b"].ID != "" {
+		t.Errorf("of another table: %+v", d)
 	}
 }

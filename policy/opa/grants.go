@@ -3,6 +3,8 @@ package opa
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/storage"
@@ -83,6 +85,47 @@ func (l *layered) Write(context.Context, storage.Transaction, storage.PatchOp, s
 func (j *judge) Rights() policy.Rights { return j.rights }
 
 var _ policy.Pinned = (*judge)(nil)
+
+// tagged returns t with the tags that it and its columns bear; a column bears those of its table that it does not override. Tags
+// of another table that had the name before are not its own.
+func (j *judge) tagged(t policy.Table) policy.Table {
+	if j.rights == nil {
+		return t
+	}
+	v, _ := j.rights.Read([]string{"tags", t.Name.Catalog, t.Name.Schema, t.Name.Table})
+	at, _ := v.(map[string]any)
+	if uuid, _ := at["uuid"].(string); at == nil || uuid != "" && uuid != t.UUID {
+		return t
+	}
+	table, _ := at["table"].(map[string]any)
+	columns, _ := at["columns"].(map[string]any)
+	t.Tags, t.FieldTags = tagTexts(table), map[int][]string{}
+	for _, c := range t.Columns {
+		own := maps.Clone(table)
+		for _, key := range []string{c.Name, "#" + itoa(c.FieldID)} {
+			if tags, ok := columns[key].(map[string]any); ok {
+				if own == nil {
+					own = map[string]any{}
+				}
+				maps.Copy(own, tags)
+			}
+		}
+		t.FieldTags[c.FieldID] = tagTexts(own)
+	}
+	return t
+}
+
+func tagTexts(tags map[string]any) []string {
+	var out []string
+	for key, v := range tags {
+		out = append(out, key)
+		if value, _ := v.(string); value != "" {
+			out = append(out, key+"="+value)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
 
 // grantOperation makes the parts of action that only operations about rights have.
 func grantOperation(r policy.Resource) []field {

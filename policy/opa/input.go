@@ -196,7 +196,7 @@ func tableDetail(t policy.Table, about *reads) ast.Value {
 	columns := make([][2]*ast.Term, 0, len(t.Columns))
 	for _, c := range t.Columns {
 		columns = append(columns, [2]*ast.Term{ast.StringTerm(c.Name), ast.NewTerm(object(
-			field{"type", str(c.Type)}, field{"field_id", ast.Number(json.Number(itoa(c.FieldID)))}, field{"tags", strs(nil)}))})
+			field{"type", str(c.Type)}, field{"field_id", ast.Number(json.Number(itoa(c.FieldID)))}, field{"tags", strs(t.FieldTags[c.FieldID])}))})
 	}
 	var columnsValue, used ast.Value
 	if len(columns) > 0 {
@@ -204,7 +204,7 @@ func tableDetail(t policy.Table, about *reads) ast.Value {
 	}
 	return about.cut(object(
 		field{"name", str(t.Name.String())}, field{"kind", str("table")}, field{"uuid", opt(t.UUID)},
-		field{"version", opt(t.Version)}, field{"tags", strs(nil)}, field{"columns", columnsValue}, field{"used", used},
+		field{"version", opt(t.Version)}, field{"tags", strs(t.Tags)}, field{"columns", columnsValue}, field{"used", used},
 	))
 }
 
@@ -254,6 +254,6 @@ func columnResource(t policy.Table, c classify.Column, detail ast.Value) ast.Val
 	return object(field{"column", object(
 		field{"catalogName", str(t.Name.Catalog)}, field{"schemaName", str(t.Name.Schema)}, field{"tableName", str(t.Name.Table)},
 		field{"columnName", str(c.Name)}, field{"columnType", str(trinoType(c.Type))},
-		field{"gateway", object(field{"field_id", ast.Number(json.Number(itoa(c.FieldID)))}, field{"tags", strs(nil)}, field{"table", detail})},
+		field{"gateway", object(field{"field_id", ast.Number(json.Number(itoa(c.FieldID)))}, field{"tags", strs(t.FieldTags[c.FieldID])}, field{"table", detail})},
 	)})
 }

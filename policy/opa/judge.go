@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -129,6 +130,13 @@ func (j *judge) put(ctx context.Context, q *rego.PreparedEvalQuery, path string,
 
 // Allow implements policy.Judge.
 func (j *judge) Allow(ctx context.Context, op policy.Operation, rs []policy.Resource) ([]bool, error) {
+	rs = slices.Clone(rs)
+	for i, r := range rs {
+		if r.Detail != nil && j.rights != nil {
+			detail := j.tagged(*r.Detail)
+			rs[i].Detail = &detail
+		}
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	out, err := j.allowAll(ctx, op, j.foldResources(rs))
@@ -229,6 +237,10 @@ func (j *judge) batch(ctx context.Context, op policy.Operation, rs []policy.Reso
 				if d := r.Detail; d != nil && whole.Detail != nil && whole.Detail != d {
 					all := *whole.Detail
 					all.Columns = slices.Concat(all.Columns, d.Columns)
+					all.FieldTags = maps.Clone(all.FieldTags)
+					for id, tags := range d.FieldTags {
+						all.FieldTags[id] = tags
+					}
 					whole.Detail = &all
 				}
 			}
@@ -271,6 +283,7 @@ func sameTable(a, b policy.Resource) bool {
 
 // Table implements policy.Judge.
 func (j *judge) Table(ctx context.Context, t policy.Table, columns []string) (policy.Decision, error) {
+	t = j.tagged(t)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	id, err := j.newID()

@@ -339,6 +339,9 @@ func (r *run) activePrincipals(base policy.Rights) []policy.Principal {
 		return r.principalsOf(base)
 	}
 	out := []policy.Principal{"public"}
+	if !slices.Contains(r.principalsOf(base), chosen) { // taken from him since
+		return out
+	}
 	for _, role := range reachable(base, []policy.Principal{chosen}) {
 		out = append(out, policy.Principal("role:"+role))
 	}

@@ -66,15 +66,21 @@ func (r *run) showAccess(stmt *classify.Statement) ([][]string, error) {
 	return nil, &classify.UnsupportedError{Construct: string(a.Action), Pos: -1}
 }
 
+// currentRole is what lib/rules.rego has for current_role: a role that was taken from the caller since he chose it is none.
 func (r *run) currentRole() string {
-	switch role := r.session.userSettings()["role"]; role {
-	case "":
+	chosen := r.session.userSettings()["role"]
+	if chosen == "" {
 		return "all"
-	case "none":
-		return "none"
-	default:
-		return strings.TrimPrefix(role, "role:")
 	}
+	role, ok := strings.CutPrefix(chosen, "role:")
+	if !ok || r.g.cfg.Grants == nil {
+		return "none"
+	}
+	base, err := r.g.cfg.Grants.Current()
+	if err != nil || !slices.Contains(r.ownRoles(base), role) {
+		return "none"
+	}
+	return role
 }
 
 // viewer is somebody who looks at rights.

@@ -263,6 +263,9 @@ func (s ruling) maySee(r *policy.Rule) error {
 	if s.admin {
 		return nil
 	}
+	if err := s.cannotFail(r); err != nil {
+		return err
+	}
 	seen, err := s.seesColumns(s.name(), s.now.UUID, columns(s.now))
 	if err != nil {
 		return err
@@ -282,10 +285,31 @@ func (s ruling) maySee(r *policy.Rule) error {
 	if err != nil {
 		return err
 	}
+	if len(s.now.Restrictions) > 0 {
+		if err := d.Restrict(s.now.Restrictions, *s.detail()); err != nil {
+			return s.denied(fmt.Sprintf("what %s %q reads", s.kind(), r.Name)) // nothing of the table can be read
+		}
+	}
 	for _, n := range names {
 		if _, masked := d.Masks[n]; masked {
 			return s.denied(fmt.Sprintf("column %q in %s %q, which is masked for you", n, s.kind(), r.Name))
 		}
+	}
+	return nil
+}
+
+// cannotFail refuses a row filter that can fail, whose maker would learn from the error that a row is there which another filter
+// hides from him. Masks meet only rows that no filter drops.
+func (s ruling) cannotFail(r *policy.Rule) error {
+	if s.a.Action.IsMask() {
+		return nil
+	}
+	fails, err := policy.FilterMayFail(*r, *s.detail())
+	if err == nil && fails {
+		err = errors.New("it can fail on some value, and such filters are for administrators to make")
+	}
+	if err != nil {
+		return s.wrong(err)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func relation(b *classify.Bound, i int, t Table, d Decision) (Relation, error) {
 	}
 	// A filter that may fail must meet the same rows whatever the statement asks for: otherwise its failure answers
 	// questions about the hidden rows that the statement picks.
-	fails := rel.Filter != nil && classify.ExprClassTyped(hashesAsCalls(rel.Filter), typesOf(classify.Relation{Columns: t.Columns})) != classify.ClassLeakproof
+	fails := rel.Filter != nil && mayFail(rel.Filter, t)
 	hides := rel.Filter != nil || len(masked) > 0
 	for _, c := range b.Conjuncts(i) {
 		if !fails && !(d.Steady && hides) && pushable(c, visible, masked) {

@@ -27,8 +27,8 @@ type restrictions struct {
 const catalogRule = "read-restrictions of the catalog"
 
 // Restrict adds to d what a catalog demands of whoever reads t: raw is its read-restrictions object. The result shows no more than
-// either alone: all filters hold, and a column that both mask is NULL. What cannot be applied exactly is an error, and
-// nothing of the table may be read.
+// either alone: all filters hold, and a column that both mask, or whose mask reads what the catalog masks, is NULL. What cannot be
+// applied exactly is an error, and nothing of the table may be read.
 func (d *Decision) Restrict(raw []byte, t Table) error {
 	var r restrictions
 	if err := strict(raw, &r); err != nil {
@@ -67,9 +67,22 @@ func (d *Decision) Restrict(raw []byte, t Table) error {
 		}
 		out.Masks[t.KnownName(i)] = mask
 	}
+	for name, e := range out.Masks {
+		if e.Rule != catalogRule && readsAny(e, name, seen, t) {
+			out.Masks[name] = Expression{ID: e.Name() + " and the catalog's", SQL: "NULL", Rule: catalogRule}
+		}
+	}
 	out.Restricted = string(raw)
 	*d = out
 	return nil
+}
+
+// readsAny reports whether a mask reads one of the fields, other than the column called name that it masks: its value would show
+// there what the catalog wants changed. One that does not bind is Apply's to refuse.
+func readsAny(e Expression, name string, fields map[int]bool, t Table) bool {
+	_, reads, err := expression(e, t)
+	own, _ := t.columnKnown(name)
+	return err == nil && slices.ContainsFunc(reads, func(id int) bool { return fields[id] && id != own.FieldID })
 }
 
 // strict decodes one JSON document without keys that v does not have.

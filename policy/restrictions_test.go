@@ -104,3 +104,20 @@ func TestRestrictIntersects(t *testing.T) {
 		t.Errorf("the audit log would say %q", got)
 	}
 }
+
+// A mask on one column does not show there what the catalog masks in another.
+func TestRestrictMasksThatReadOthers(t *testing.T) {
+	d := policy.Decision{Masks: map[string]policy.Expression{
+		"na\"me": {ID: "copy", SQL: `CAST(amount AS VARCHAR)`},
+		"born":   {ID: "own", SQL: `date_trunc('year', born)`},
+		"seen":   {ID: "copy", SQL: `x`, Fields: map[string]int{"x": 4}},
+	}}
+	if err := d.Restrict([]byte(`{"required-column-projections":[{"field-id":4,"action":"replace-with-null"}]}`), restrictedTable()); err != nil {
+		t.Fatal(err)
+	}
+	for column, want := range map[string]string{"na\"me": "NULL", "seen": "NULL", "amount": "NULL", "born": `date_trunc('year', born)`} {
+		if got := d.Masks[column]; got.SQL != want {
+			t.Errorf("%s: %+v", column, got)
+		}
+	}
+}

@@ -174,6 +174,21 @@ func BindRule(sql string, t Table, mask bool, value *classify.Column) (fields ma
 	return b.named, reads, nil
 }
 
+// FilterMayFail reports whether a row filter could fail on some row of t. The engine evaluates all filters of a table in an order
+// of its own, so one that fails tells of rows that the others hide.
+func FilterMayFail(r Rule, t Table) (bool, error) {
+	n, _, err := expression(Expression{SQL: r.Expression, Params: SampleParams(), Fields: r.Fields}, t)
+	if err != nil {
+		return false, err
+	}
+	return mayFail(n, t), nil
+}
+
+// mayFail reports whether a bound condition could fail on some row of t.
+func mayFail(n *pgquery.Node, t Table) bool {
+	return classify.ExprClassTyped(hashesAsCalls(n), typesOf(classify.Relation{Columns: t.Columns})) != classify.ClassLeakproof
+}
+
 // CheckMask reports why a mask cannot stand in for a column of t: an engine would cast what it gives to the column's type, and
 // fail on the first row.
 func CheckMask(e Expression, t Table, column classify.Column) error {

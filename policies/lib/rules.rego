@@ -35,7 +35,13 @@ params := {"current_user": gw.user, "current_role": current_role, "current_roles
 
 default current_role := "all"
 
-current_role := trim_prefix(grants.chosen, "role:") if grants.chosen != ""
+current_role := trim_prefix(grants.chosen, "role:") if grants.chosen in grants.holds
+
+# Also for a role that was chosen and has been taken from the caller since.
+current_role := "none" if {
+	grants.chosen != ""
+	not grants.chosen in grants.holds
+}
 
 current_roles contains trim_prefix(principal, "role:") if {
 	some principal in grants.active

@@ -69,6 +69,18 @@ test_expressions_know_the_caller if {
 	found[0].fields == {"a": 1}
 }
 
+test_a_role_that_was_taken_away_is_not_the_current_one if {
+	current_role("boss", "role:boss") == "boss"
+	current_role("boss", "none") == "none"
+	current_role("ann", "role:boss") == "none"
+}
+
+current_role(user, chosen) := role if {
+	base := on_table(user, "GetRowFilters", "u1")
+	acting := json.patch(base, [{"op": "add", "path": "/context/gateway/session/properties/role", "value": chosen}])
+	role := rules.current_role with input as acting with data.gateway.grants as rights
+}
+
 test_masks if {
 	masks("ann", "c", 3) == {"m"}
 	masks("boss", "c", 3) == set()

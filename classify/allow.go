@@ -18,6 +18,8 @@ type allow struct {
 	depth     int
 	// placed holds the stars and markers that the node above has found to be in their place. They are refused elsewhere.
 	placed map[any]bool
+	steep  bool // there is a LIKE that becomes a regular expression
+	folded bool // there is a COLLATE, which such an expression does not know
 }
 
 func newAllow() *allow {
@@ -28,7 +30,15 @@ func newAllow() *allow {
 func (a *allow) names() []string { return sorted(a.functions) }
 
 // check walks a whole SELECT.
-func (a *allow) check(sel *pgquery.SelectStmt) error { return a.message(sel) }
+func (a *allow) check(sel *pgquery.SelectStmt) error {
+	if err := a.message(sel); err != nil {
+		return err
+	}
+	if a.steep && a.folded {
+		return &UnsupportedError{Construct: "COLLATE beside LIKE with several % and _, or with a pattern that is not a literal", Pos: -1}
+	}
+	return nil
+}
 
 func (a *allow) refuse(construct string) error {
 	return &UnsupportedError{Construct: construct, Pos: a.pos}
@@ -180,6 +190,7 @@ func (a *allow) inspect(m proto.Message) error {
 			a.functions["row"] = true
 		}
 	case *pgquery.CollateClause:
+		a.folded = true
 		return a.collation(n)
 	case *pgquery.TypeName:
 		for _, t := range n.Typmods {
@@ -312,7 +323,10 @@ func (a *allow) call(n *pgquery.FuncCall) error {
 		return a.marker(n, name)
 	}
 	f, ok := lookFunction(name)
-	if name == "similar_to_escape" && a.placed[n] {
+	if (name == "similar_to_escape" || name == "like_escape") && a.placed[n] {
+		if ok {
+			a.functions[name] = true
+		}
 		return nil
 	}
 	if !ok {
@@ -358,6 +372,8 @@ func (a *allow) operator(n *pgquery.A_Expr) error {
 		if n.Lexpr == nil && op != "-" && op != "+" && op != "~" || ClassOfOperator(op) == ClassForbidden {
 			return a.refuse("operator " + op)
 		}
+	case pgquery.A_Expr_Kind_AEXPR_LIKE, pgquery.A_Expr_Kind_AEXPR_ILIKE:
+		return a.like(n)
 	case pgquery.A_Expr_Kind_AEXPR_SIMILAR:
 		if f := n.Rexpr.GetFuncCall(); f == nil || nameOf(f) != "similar_to_escape" || len(f.Args) != 1 {
 			return a.refuse("SIMILAR TO … ESCAPE")

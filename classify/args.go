@@ -17,8 +17,8 @@ type Date string
 // index: the parameters that are left are numbered anew, in that order. A value that is known here can be weighed like one that the user wrote:
 // a condition on a column may then be evaluated at the scan.
 //
-// A parameter gives way only where that can change neither the result nor its type: beside a column in a comparison, IN, BETWEEN or
-// LIKE, and as what a CAST converts. Of the values nil, booleans, integers, strings and Dates do; others stay, since a literal of
+// A parameter gives way only where that can change neither the result nor its type: beside a column in a comparison, IN or
+// BETWEEN, as a pattern of LIKE, and as what a CAST converts. Of the values nil, booleans, integers, strings and Dates do; others stay, since a literal of
 // them would not be of the type that they are bound as. Text and Hash stay those of the text that the user wrote. It is an
 // UnsupportedError if the number of values is not that of the parameters.
 func (s *Statement) WithArgs(args []any) (*Statement, []int, error) {
@@ -106,7 +106,9 @@ func (a *arguments) settle(n *pgquery.Node) {
 			}
 		}
 	case pgquery.A_Expr_Kind_AEXPR_LIKE, pgquery.A_Expr_Kind_AEXPR_ILIKE:
-		if _, text := a.value(e.Rexpr).(string); text && column {
+		// A pattern is text, whatever it is compared with. One that would be refused as a literal stays a value.
+		p, text := a.value(e.Rexpr).(string)
+		if text && e.Lexpr.GetParamRef() == nil && (len(p) <= maxPattern || !strings.Contains(p, "_")) {
 			a.replace(e.Rexpr)
 		}
 	}

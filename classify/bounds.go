@@ -37,6 +37,8 @@ func (a *allow) bounded(n *pgquery.FuncCall, name string) error {
 		return a.refuse(name + " of two texts of which none is a literal of up to " + strconv.Itoa(maxPattern) + " bytes")
 	}
 	switch name {
+	case "like_escape", "ilike_escape", "not_like_escape", "not_ilike_escape":
+		return a.refuse("LIKE called as a function")
 	case "range", "generate_series":
 		if !a.placed[n] && !shortSeries(n.Args) {
 			return a.refuse(name + " outside of FROM, but for up to " + strconv.Itoa(maxSize) + " numbers given as literals")

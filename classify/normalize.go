@@ -19,6 +19,8 @@ func normalize(sel *pgquery.SelectStmt, r *rewritten) error {
 		}
 		relocate(m, r)
 		switch n := m.(type) {
+		case *pgquery.A_Expr:
+			canonicalLike(n)
 		case *pgquery.SelectStmt:
 			if n.LimitCount.GetAConst().GetIsnull() { // LIMIT ALL
 				n.LimitCount = nil

@@ -60,6 +60,9 @@ func query(text string, toks []token) (*Statement, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := w.expansions(); err != nil {
+		return nil, err
+	}
 	for rv := range a.travel {
 		if w.ctes[rv] != nil {
 			return nil, &UnsupportedError{Construct: "time travel of a CTE", Pos: int(rv.Location)}

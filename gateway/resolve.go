@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -254,7 +255,8 @@ func (r *run) shape(t *table, mentions func(string) bool) error {
 
 // shapePast cuts an older version of a table to what the caller may see. Policies know columns by the names that they have
 // now, so each old column is asked for under the name that its field id has today. A column that was dropped since, or of which a
-// part was, is unknown to any policy: only who sees all of the table as it is now, unfiltered and unmasked, sees it in the past.
+// part was, is unknown to any policy: only who sees all of the table as it is now and as it was then, unfiltered and unmasked, sees it
+// in the past.
 func (r *run) shapePast(t *table, now []classify.Column) error {
 	dropped := false
 	t.known = make([]string, len(t.all))
@@ -283,20 +285,30 @@ func (r *run) shapePast(t *table, now []classify.Column) error {
 	return nil
 }
 
-// seesEverything reports whether the policy hides nothing of the table as it is now from the caller.
+// seesEverything reports whether the policy hides nothing of the table from the caller, neither as it is now nor as it was then: rights
+// outlive a column that they are about.
 func (r *run) seesEverything(t *table, now, seen []classify.Column) (bool, error) {
 	if len(seen) != len(now) || len(t.loaded.Restrictions) > 0 {
 		return false, nil
 	}
-	names := make([]string, len(now))
-	for i, c := range now {
-		names[i] = c.Name
-	}
-	d, err := r.judge.Table(r.ctx, policy.Table{Name: t.name, UUID: t.loaded.UUID, Columns: now}, names)
-	if err != nil {
+	then := slices.DeleteFunc(slices.Clone(t.all), func(c classify.Column) bool {
+		return c.FieldID == catalog.RowIDField || c.FieldID == catalog.LastUpdatedField
+	})
+	seen, err := r.seesColumns(t.name, t.current.UUID, then)
+	if err != nil || len(seen) != len(then) {
 		return false, err
 	}
-	return len(d.Filters) == 0 && len(d.Masks) == 0, nil
+	for _, all := range [][]classify.Column{now, then} {
+		names := make([]string, len(all))
+		for i, c := range all {
+			names[i] = c.Name
+		}
+		d, err := r.judge.Table(r.ctx, policy.Table{Name: t.name, UUID: t.loaded.UUID, Columns: all}, names)
+		if err != nil || len(d.Filters) > 0 || len(d.Masks) > 0 {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // seesColumns returns the columns that the caller may know of.

@@ -252,7 +252,12 @@ func (b *binder) lambda(f *pgquery.FuncCall, s *scope) (need, error) {
 		s.lambdas = append(s.lambdas, fold(names[0]))
 		b.record(p.GetColumnRef(), &resolved{in: s})
 	}
-	return b.expr(f.Args[len(f.Args)-1], s)
+	body := f.Args[len(f.Args)-1]
+	n, err := b.expr(body, s)
+	if err != nil {
+		return need{}, err
+	}
+	return n, b.nestedLists(body, s.lambdas[open:])
 }
 
 // window binds a window definition or checks the name of one. PARTITION BY can be moved over by conditions.

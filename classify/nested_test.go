@@ -1,0 +1,39 @@
+package classify
+
+import "testing"
+
+// TestNestedLists refuses what goes through one list for each element of another.
+func TestNestedLists(t *testing.T) {
+	tables := shapes{}
+	tables.declare("t(l BIGINT[], m BIGINT[], n BIGINT[][], a BIGINT)")
+	const long = "WITH c AS (SELECT list(a) l FROM t) "
+	for _, c := range []struct {
+		sql string
+		ok  bool
+	}{
+		{"SELECT list_transform(l, x -> x + a) FROM t", true},
+		{"SELECT list_filter(l, x -> list_contains(m, x)) FROM t", true},
+		{"SELECT list_filter(l, x -> x = ANY(m)) FROM t", true},
+		{"SELECT list_filter(l, x -> list_contains([1, 2, a], x)) FROM t", true},
+		{"SELECT list_transform(n, x -> list_transform(x, y -> y + 1)) FROM t", true},
+		{"SELECT list_transform(n, x -> list_sum(x)) FROM t", true},
+		{long + "SELECT list_transform(l, x -> x + 1) FROM c", true},
+		{long + "SELECT list_filter(l, x -> list_contains([1, 2], x)) FROM c", true},
+		{long + "SELECT list_filter(l, x -> list_contains(l, x)) FROM c", false},
+		{long + "SELECT list_filter(l, x -> list_position(list_sort(l), x) = 1) FROM c", false},
+		{long + "SELECT list_filter(l, x -> array_has(l, x)) FROM c", false},
+		{long + "SELECT list_filter(l, x -> x = ANY(l)) FROM c", false},
+		{long + "SELECT list_filter(l, x -> l @> [x]) FROM c", false},
+		{long + "SELECT list_transform(l, x -> list_transform(l, y -> x + y)) FROM c", false},
+		{long + "SELECT list_transform([l], x -> list_transform(x, y -> list_contains(x, y))) FROM c", false},
+		{long + "SELECT list_filter(l, x -> list_contains((SELECT list(a) FROM t), x)) FROM c", false},
+		{"SELECT list_filter(list(a), x -> list_contains((SELECT l FROM t), x)) FROM t", false},
+		{"SELECT list_transform(l, x -> len(range(1000))) FROM t", false},
+		{"SELECT list_transform(l, x -> generate_series(1, 10)) FROM t", false},
+		{"SELECT list_transform(range(1000), x -> x) FROM t", true},
+	} {
+		if _, err := tables.bind(c.sql); (err == nil) != c.ok {
+			t.Errorf("%s: %v", c.sql, err)
+		}
+	}
+}

@@ -170,7 +170,7 @@ func compileBundle(body []byte, cfg Config) (e *engine, err error) {
 	}
 	b, err := reader.Read()
 	if err != nil {
-		return nil, err
+		return nil, inFolder(err)
 	}
 	revision := digest(map[string][]byte{"bundle": body})
 	if b.Manifest.Revision != "" {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,9 +173,27 @@ func (r Report) Print(w io.Writer) {
 		fmt.Fprintf(w, "FAIL %s (%s) %s\n", f.Name, f.At, f.Error)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Uncovered)) {
-		for _, l := range r.Uncovered[name] {
-			fmt.Fprintf(w, "not covered %s:%d-%d\n", name, l.From, l.To)
+		if lines := lineList(r.Uncovered[name]); lines != "" {
+			fmt.Fprintf(w, "not covered %s: %s\n", name, lines)
 		}
 	}
 	fmt.Fprintf(w, "%d passed, %d failed, %d skipped, coverage %.1f %%\n", r.Passed, r.Failed, r.Skipped, r.Coverage)
+}
+
+// lineList writes ranges of lines in order as "3, 5-7".
+func lineList(lines []Line) string {
+	var parts []string
+	for i := 0; i < len(lines); i++ {
+		from, to := lines[i].From, lines[i].To
+		for i+1 < len(lines) && lines[i+1].From <= to+1 {
+			i++
+			to = max(to, lines[i].To)
+		}
+		if from == to {
+			parts = append(parts, strconv.Itoa(from))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", from, to))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

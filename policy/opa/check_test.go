@@ -48,6 +48,11 @@ func TestReport(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, out.String())
 		}
 	}
+	out.Reset()
+	opa.Report{Uncovered: map[string][]opa.Line{"a.rego": {{3, 3}, {4, 4}, {7, 9}, {12, 12}}, "b.rego": nil}}.Print(&out)
+	if want := "not covered a.rego: 3-4, 7-9, 12\n0 passed"; !strings.HasPrefix(out.String(), want) {
+		t.Errorf("%q", out.String())
+	}
 	if report.Ok() || report.Coverage >= 100 {
 		t.Error(out.String())
 	}

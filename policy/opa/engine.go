@@ -86,7 +86,7 @@ func readBundle(files map[string][]byte, cfg Config) (*bundle.Bundle, error) {
 			return &b, nil
 		}
 		if first == nil {
-			first = err
+			first = inFolder(err)
 		}
 	}
 	return nil, first
@@ -147,7 +147,7 @@ func compileModules(b *bundle.Bundle, cfg Config, strict bool) (*ast.Compiler, e
 		compiler = compiler.WithSchemas(schemas)
 	}
 	if compiler.Compile(modules); compiler.Failed() {
-		return nil, compiler.Errors
+		return nil, inFolder(compiler.Errors)
 	}
 	return compiler, nil
 }

@@ -37,11 +37,17 @@ type SettingError struct{ Name, Why string }
 func (e *SettingError) Error() string { return fmt.Sprintf("setting %q %s", e.Name, e.Why) }
 
 // UnreadableError says that a table that the caller may see cannot be read. It may reach a client.
-type UnreadableError struct{ Table, Why string }
+type UnreadableError struct {
+	Table, Why string
+	cause      error // for the operator's log; may be nil
+}
 
 func (e *UnreadableError) Error() string {
 	return fmt.Sprintf("table %q cannot be read: %s", e.Table, e.Why)
 }
+
+// Unwrap returns the cause, for the log.
+func (e *UnreadableError) Unwrap() error { return e.cause }
 
 // InternalError hides a fault whose text must not get out. The log has it under the query id.
 type InternalError struct {

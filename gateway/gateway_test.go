@@ -291,8 +291,8 @@ func TestClosedIsAbsent(t *testing.T) {
 		}
 	}
 	var unreadable *gateway.UnreadableError
-	if _, err := rows(t, g, session(t, g, "admin"), "SELECT * FROM V_Orders"); !errors.As(err, &unreadable) {
-		t.Errorf("control: %v", err)
+	if _, err := rows(t, g, session(t, g, "admin"), "SELECT * FROM V_Orders"); !errors.As(err, &unreadable) || !errors.Is(errors.Unwrap(unreadable), catalog.ErrUnreadable) {
+		t.Errorf("control, with the cause for the log: %v, %v", err, errors.Unwrap(err))
 	}
 	if _, err := rows(t, g, session(t, g, "admin"), "SELECT * FROM dark.s.t"); !errors.Is(err, gateway.ErrRefused) {
 		t.Errorf("control: %v", err)

@@ -227,7 +227,7 @@ func (r *run) entersCatalog(name string) (bool, error) {
 func (r *run) shape(t *table, mentions func(string) bool) error {
 	version, err := t.current.At(catalog.Version(t.ref.Travel))
 	if errors.Is(err, catalog.ErrNoSuchVersion) {
-		return &classify.NameError{Kind: "table version", Name: t.written, Why: "does not exist", Pos: t.position}
+		return &classify.NameError{Kind: "version of table", Name: t.written, Why: "does not exist", Pos: t.position}
 	}
 	if err != nil {
 		return unreadable([]*table{t}, err)
@@ -411,10 +411,10 @@ func (g *Gateway) catalog(name string) (catalog.Catalog, string) {
 func unreadable(ts []*table, err error) error {
 	var p *plan.UnreadableError
 	if errors.As(err, &p) {
-		return &UnreadableError{Table: p.Table, Why: p.Why}
+		return &UnreadableError{Table: p.Table, Why: p.Why, cause: p.Cause}
 	}
 	if errors.Is(err, catalog.ErrUnreadable) && len(ts) == 1 {
-		return &UnreadableError{Table: ts[0].written, Why: "its metadata uses something that is not supported here"}
+		return &UnreadableError{Table: ts[0].written, Why: "its metadata is missing, or uses something that is not supported here", cause: err}
 	}
 	return err
 }

@@ -56,7 +56,7 @@ func describe(err error) (codes.Code, string) {
 	case *classify.UnsupportedError:
 		return codes.Unimplemented, e.Error()
 	case *classify.NameError:
-		if e.Kind == "table" || e.Kind == "table version" {
+		if e.Kind == "table" || e.Kind == "version of table" {
 			return codes.NotFound, e.Error()
 		}
 		return codes.InvalidArgument, e.Error()

@@ -103,11 +103,17 @@ func (v viewer) seesTexts(o policy.Object) (bool, error) {
 	if v.all || o.Table == "" {
 		return v.all, nil
 	}
-	name := classify.Name{Catalog: o.Catalog, Schema: o.Schema, Table: o.Table}
-	if sees, err := v.seesTable(name); err != nil || !sees {
+	k, err := v.knows(o)
+	if errors.Is(err, catalog.ErrUnreadable) {
+		return false, nil // nobody knows which table it is, so nobody its owner
+	}
+	if err != nil || !k.exists {
 		return false, err
 	}
-	ok, err := v.judge.Allow(v.ctx, policy.ShowTablePolicy, []policy.Resource{{Catalog: o.Catalog, Schema: o.Schema, Table: o.Table, Grant: &policy.GrantRequest{}}})
+	ok, err := v.judge.Allow(v.ctx, policy.ShowTablePolicy, []policy.Resource{{
+		Catalog: o.Catalog, Schema: o.Schema, Table: o.Table, Grant: &policy.GrantRequest{},
+		Detail: &policy.Table{Name: classify.Name{Catalog: o.Catalog, Schema: o.Schema, Table: o.Table}, UUID: k.uuid, Columns: k.columns},
+	}})
 	return len(ok) == 1 && ok[0], err
 }
 

@@ -56,7 +56,8 @@ What
   --keep-going         go on after a statement that failed; the exit code still says so
 
 How
-  --format FORMAT      table (default), csv, json (one object a line) or arrow (IPC stream)
+  --format FORMAT      table (default), expanded (one value a line), csv, json (one object a line)
+                       or arrow (IPC stream)
   --null TEXT          how NULL is written in tables (default NULL) and csv (default nothing)
   -o, --output FILE    write results to FILE
   --timing             print how long each statement took
@@ -130,7 +131,7 @@ func parseSQL(args []string, getenv func(string) string) (o sqlOptions, password
 	case f.NArg() > 0:
 		return o, "", "", fmt.Errorf("unexpected argument %q; statements go after -c", f.Arg(0))
 	case formats[o.format] == nil:
-		return o, "", "", fmt.Errorf("--format %s: there are table, csv, json and arrow", o.format)
+		return o, "", "", fmt.Errorf("--format %s: there are table, expanded, csv, json and arrow", o.format)
 	case (o.target.cert == "") != (o.target.key == ""):
 		return o, "", "", errors.New("--cert and --key belong together")
 	case at != "" && host != "":

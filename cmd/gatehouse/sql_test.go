@@ -221,11 +221,12 @@ func TestRunSQL(t *testing.T) {
 		{"password file", "--user alice -c SET --password-file " + passwords, env("GATEHOUSE_URL", url), "", exitOK, "OK\n", ""},
 		{"password file for all", "--user alice -c SET --password-file " + open, env("GATEHOUSE_URL", url), "", exitUsage, "", "chmod 600"},
 		{"token", "-c SET", env("GATEHOUSE_URL", url, "GATEHOUSE_TOKEN", "oidc-token"), "", exitOK, "OK\n", ""},
-		{"wrong token", "-c SET", env("GATEHOUSE_URL", url, "GATEHOUSE_TOKEN", "stolen"), "", exitAuth, "", "authentication failed"},
-		{"wrong password", "--user alice -c SET", env("GATEHOUSE_URL", url, "GATEHOUSE_PASSWORD", "guess"), "", exitAuth, "", "authentication failed"},
+		{"wrong token", "-c SET", env("GATEHOUSE_URL", url, "GATEHOUSE_TOKEN", "stolen"), "", exitAuth, "", "gatehouse sql: authentication failed\n"},
+		{"wrong password", "--user alice -c SET", env("GATEHOUSE_URL", url, "GATEHOUSE_PASSWORD", "guess"), "", exitAuth, "", "gatehouse sql: authentication failed\n"},
 		{"no password", "--user alice -c SET", env("GATEHOUSE_URL", url), "", exitUsage, "", "--password-file"},
 		{"no user", "-c SET", good, "", exitUsage, "", "--user"},
-		{"nobody listens", "--user alice --url grpc://127.0.0.1:1 -c SET", good, "", exitConnect, "", "cannot connect to 127.0.0.1:1"},
+		{"nobody listens", "--user alice --url grpc://127.0.0.1:1 -c SET", good, "", exitConnect, "", "cannot connect to 127.0.0.1:1: Error while dialing"},
+		{"TLS to a server without", "--user alice -c SET --url " + strings.Replace(url, "grpc:", "grpc+tls:", 1), good, "", exitConnect, "", "(does the server speak plaintext? then use grpc://)"},
 		{"statement fails", "--user alice -c FAIL -c X", good, "", exitFailure, "", `ERROR: no such table: \u001b[2Jnope`},
 		{"fails in the middle", "--user alice --format csv -c BREAK", good, "", exitFailure, "id,name\n1,\"one, \"\"two\"\"\"\n22,\n", "broke in the middle"},
 		{"fails in the middle of a table", "--user alice -c BREAK", good, "", exitFailure, " id | name\n----+------------\n  1 | one, \"two\"\n 22 | NULL\n", "broke in the middle"},
@@ -237,11 +238,16 @@ func TestRunSQL(t *testing.T) {
 		{"list", `--user alice --format csv -c \dt`, good, "", exitOK, "catalog_name,db_schema_name,table_name,table_type\nlake,shop,things,TABLE\n", ""},
 		{"list by pattern", `--user alice --format json -f -`, good, `\dt shop.thing*`, exitOK, `{"catalog_name":"lake","db_schema_name":"shop","table_name":"things","table_type":"TABLE"}` + "\n", ""},
 		{"describe", `--user alice -f -`, good, `\d things`, exitOK, "table lake.shop.things\n column | type  | nullable | comment\n--------+-------+----------+---------\n id     | int64 | false    | \n name   | utf8  | true     | \n(2 rows)\n\n", ""},
+		{"list as in psql", `--user alice --format csv -c \dt+`, good, "", exitOK, "catalog_name,db_schema_name,table_name,table_type\nlake,shop,things,TABLE\n", ""},
+		{"expanded", `--user alice -f -`, good, "\\x\nX;\n\\x\n", exitOK, "Format is expanded.\n-[ row 1 ]-\nid   | 1\nname | one, \"two\"\n-[ row 2 ]-\nid   | 22\nname | NULL\n-[ row 3 ]-\nid   | 3\nname | X\n(3 rows)\n\nFormat is table.\n", ""},
+		{"expanded from the start", `--user alice --format expanded -c SET`, good, "", exitOK, "OK\n", ""},
+		{"roles", `--user alice --format csv -c \du`, good, "", exitOK, "id,name\n1,\"one, \"\"two\"\"\"\n22,\n3,SHOW ROLES\n", ""},
+		{"grants on a table", `--user alice --format csv -f -`, good, "\\dp things;\n\\z\n", exitOK, "id,name\n1,\"one, \"\"two\"\"\"\n22,\n3,SHOW GRANTS ON things\nid,name\n1,\"one, \"\"two\"\"\"\n22,\n3,SHOW GRANTS\n", ""},
 		{"describe nothing", `--user alice -f -`, good, `\d nothing`, exitFailure, "", "there is no table nothing"},
 		{"conninfo", `--user alice -c \conninfo`, good, "", exitOK, "Connected to " + url + " (shop 7) as alice.\n", ""},
 		{"help", "--help", good, "", exitOK, sqlHelp, ""},
 		{"unknown option", "--nope", good, "", exitUsage, "", "nope"},
-		{"unknown format", "--format xml", good, "", exitUsage, "", "table, csv, json and arrow"},
+		{"unknown format", "--format xml", good, "", exitUsage, "", "table, expanded, csv, json and arrow"},
 		{"password in argv", "--password secret --user alice", good, "", exitUsage, "", "visible to everybody"},
 		{"plaintext elsewhere", "--url grpc://192.0.2.1:1 --user alice -c X", good, "", exitUsage, "", "not a loopback address"},
 		{"argument", "SELECT", good, "", exitUsage, "", `unexpected argument "SELECT"`},
@@ -382,5 +388,28 @@ func TestHistory(t *testing.T) {
 	}
 	if got := historyFile(sqlOptions{noHistory: true}, env("HOME", home)); got != "" {
 		t.Errorf("history in %s", got)
+	}
+}
+
+// TestCommandIn: what is a command at the prompt and what goes on with a statement.
+func TestCommandIn(t *testing.T) {
+	for _, c := range []struct{ before, line, want string }{
+		{"", `\dt`, `\dt`},
+		{"", " quit ", `\q`},
+		{"", "EXIT;", `\q`},
+		{"", "help", `\?`},
+		{"", "SELECT help", ""},
+		{"SELECT\n", "help", ""},
+		{"SELECT\n", `\q`, `\q`},
+		{"SELECT '\n", `\q`, ""},
+		{"SELECT \"\n", `\q`, ""},
+		{"SELECT $$\n", `\q`, ""},
+		{"SELECT /* \n", `\q`, ""},
+	} {
+		var s splitter
+		s.feed(c.before)
+		if got := commandIn(&s, c.line); got != c.want {
+			t.Errorf("%q after %q is the command %q, want %q", c.line, c.before, got, c.want)
+		}
 	}
 }

@@ -108,19 +108,30 @@ func (c *client) login(ctx context.Context) error {
 
 // connectError sorts the failure of a first call.
 func (c *client) connectError(err error) error {
-	switch s := status.Convert(err); s.Code() {
+	s := status.Convert(err)
+	text := s.Message()
+	if _, reason, ok := strings.Cut(text, `desc = "transport: `); ok { // gRPC's words around the reason
+		text = strings.TrimSuffix(reason, `"`)
+	}
+	switch s.Code() {
 	case codes.Unauthenticated, codes.PermissionDenied, codes.ResourceExhausted:
+		if s.Message() == errLogin.Error() { // of our own server
+			return errLogin
+		}
 		return fmt.Errorf("%w: %s", errLogin, s.Message())
 	case codes.Unavailable, codes.DeadlineExceeded:
 		hint := ""
-		if strings.Contains(s.Message(), "tls:") || strings.Contains(s.Message(), "x509:") {
+		switch {
+		case strings.Contains(text, "does not look like a TLS handshake"):
+			hint = " (does the server speak plaintext? then use grpc://)"
+		case strings.Contains(text, "tls:"), strings.Contains(text, "x509:"):
 			hint = " (a certificate of your own needs --ca FILE)"
-		} else if !c.target.tls && strings.Contains(s.Message(), "error reading server preface") {
+		case !c.target.tls && strings.Contains(text, "error reading server preface"):
 			hint = " (does the server want TLS? then use --tls)"
 		}
-		return fmt.Errorf("%w to %s: %s%s", errTransport, c.target.address(), s.Message(), hint)
+		return fmt.Errorf("%w to %s: %s%s", errTransport, c.target.address(), text, hint)
 	default:
-		return fmt.Errorf("%w to %s: %s", errTransport, c.target.address(), s.Message())
+		return fmt.Errorf("%w to %s: %s", errTransport, c.target.address(), text)
 	}
 }
 

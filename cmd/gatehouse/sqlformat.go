@@ -22,10 +22,11 @@ type resultWriter interface {
 
 // formats are the ways to write a result.
 var formats = map[string]func(w io.Writer, s *arrow.Schema, null string) resultWriter{
-	"table": newTableWriter,
-	"csv":   newCSVWriter,
-	"json":  newJSONWriter,
-	"arrow": newArrowWriter,
+	"table":    newTableWriter,
+	"expanded": newExpandedWriter,
+	"csv":      newCSVWriter,
+	"json":     newJSONWriter,
+	"arrow":    newArrowWriter,
 }
 
 // csvWriter writes RFC 4180 with a header line and lines that end with \n. NULL is the given text without quotes; a value that

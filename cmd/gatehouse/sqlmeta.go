@@ -18,7 +18,9 @@ const commandHelp = `  \l                    list catalogs
   \dn [CATALOG]         list schemas
   \dt [PATTERN]         list tables and views; * and ? stand for any text and any letter, as in shop.order*
   \d [NAME]             describe one table, or list all
-  \format [FORMAT]      table, csv, json or arrow
+  \du                   list roles; \dp [TABLE] lists grants
+  \format [FORMAT]      table, expanded, csv, json or arrow
+  \x                    expanded, one value a line, or table again
   \null [TEXT]          how NULL is written
   \timing [on|off]      print how long statements take
   \o [FILE]             write results to FILE, or to the terminal again
@@ -33,7 +35,8 @@ A statement ends with ; and may have many lines. Ctrl-C stops a running statemen
 func (sh *shell) command(ctx context.Context, line string) int {
 	word, arg, _ := strings.Cut(line, " ")
 	arg = strings.TrimSuffix(strings.TrimSpace(arg), ";")
-	switch strings.TrimSuffix(word, ";") {
+	word = strings.TrimSuffix(word, ";")
+	switch strings.TrimSuffix(word, "+") { // of psql: there is no more to show
 	case `\q`, `\quit`, `\exit`:
 		sh.quit = true
 		return exitOK
@@ -53,12 +56,19 @@ func (sh *shell) command(ctx context.Context, line string) int {
 			return sh.tables(ctx, "")
 		}
 		return sh.describe(ctx, arg)
+	case `\du`:
+		return sh.statement(ctx, "SHOW ROLES")
+	case `\dp`, `\z`:
+		if arg != "" {
+			arg = " ON " + arg
+		}
+		return sh.statement(ctx, "SHOW GRANTS"+arg)
 	case `\conninfo`:
 		return sh.conninfo(ctx)
 	case `\i`:
 		return sh.scriptFile(ctx, arg, nil)
 	}
-	if err := sh.set(strings.TrimSuffix(word, ";"), arg); err != nil {
+	if err := sh.set(word, arg); err != nil {
 		fmt.Fprintf(sh.stderr, "gatehouse sql: %v\n", err)
 		return exitUsage
 	}
@@ -74,9 +84,12 @@ func (sh *shell) set(word, arg string) error {
 			return nil
 		}
 		if formats[arg] == nil {
-			return fmt.Errorf(`\format %s: there are table, csv, json and arrow`, arg)
+			return fmt.Errorf(`\format %s: there are table, expanded, csv, json and arrow`, arg)
 		}
 		sh.format = arg
+	case `\x`:
+		sh.format = map[bool]string{true: "table", false: "expanded"}[sh.format == "expanded"]
+		fmt.Fprintf(sh.stdout, "Format is %s.\n", sh.format)
 	case `\null`:
 		sh.null, sh.nullSet = arg, true
 	case `\timing`:
@@ -208,7 +221,7 @@ func (sh *shell) describe(ctx context.Context, name string) int {
 		return exitFailure
 	}
 	for _, d := range found {
-		if sh.format == "table" {
+		if sh.forPeople() {
 			fmt.Fprintf(sh.out, "%s %s\n", strings.ToLower(d.kind), visible(strings.Join([]string{d.catalog, d.schema, d.name}, ".")))
 		}
 		if err := sh.columns(d); err != nil {
@@ -282,7 +295,7 @@ func (sh *shell) columns(d described) error {
 // have them in fields of their own.
 func typeName(f arrow.Field) string {
 	if d, ok := f.Type.(arrow.DecimalType); ok {
-		return fmt.Sprintf("DECIMAL(%d, %d)", d.GetPrecision(), d.GetScale())
+		return fmt.Sprintf("DECIMAL(%d,%d)", d.GetPrecision(), d.GetScale())
 	}
 	if name, ok := f.Metadata.GetValue("ARROW:FLIGHT:SQL:TYPE_NAME"); ok && name != "" {
 		return name

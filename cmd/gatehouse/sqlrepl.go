@@ -42,9 +42,9 @@ func (sh *shell) interactive(ctx context.Context, history string) int {
 			fmt.Fprintf(sh.stderr, "gatehouse sql: %v\n", err)
 			return exitFailure
 		}
-		if trimmed := strings.TrimSpace(text); split.empty() && strings.HasPrefix(trimmed, `\`) {
-			line.AppendHistory(trimmed)
-			sh.command(ctx, trimmed)
+		if c := commandIn(&split, text); c != "" {
+			line.AppendHistory(c)
+			sh.command(ctx, c)
 			continue
 		}
 		for _, statement := range split.feed(text + "\n") {
@@ -56,6 +56,20 @@ func (sh *shell) interactive(ctx context.Context, history string) int {
 		}
 	}
 	return sh.saveHistory(line, history)
+}
+
+// commandIn returns the command that a typed line is, or "" if it is a part of a statement. A line that begins with a backslash is a
+// command also amid a statement, so that \q always leads out, but not inside of a string, name or comment. Some words are commands
+// where a statement would begin, as in psql.
+func commandIn(split *splitter, text string) string {
+	text = strings.TrimSpace(text)
+	if split.prompt() == "-" && strings.HasPrefix(text, `\`) {
+		return text
+	}
+	if split.empty() {
+		return map[string]string{"help": `\?`, "quit": `\q`, "exit": `\q`}[strings.ToLower(strings.TrimSuffix(text, ";"))]
+	}
+	return ""
 }
 
 // historyFile is where past statements are kept: in the user's state folder, or nowhere.

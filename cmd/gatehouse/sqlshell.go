@@ -66,8 +66,11 @@ func (sh *shell) closeOutput() error {
 	return f.Close()
 }
 
+// forPeople reports whether the format is one to look at.
+func (sh *shell) forPeople() bool { return sh.format == "table" || sh.format == "expanded" }
+
 func (sh *shell) nullText() string {
-	if sh.nullSet || sh.format != "table" {
+	if sh.nullSet || !sh.forPeople() {
 		return sh.null
 	}
 	return "NULL"
@@ -168,7 +171,7 @@ func (sh *shell) show(ctx context.Context, fetch fetcher) int {
 			_ = t.cut()
 		}
 	}
-	if err == nil && w == nil && sh.format == "table" {
+	if err == nil && w == nil && sh.forPeople() {
 		fmt.Fprintln(sh.out, "OK")
 	}
 	if err != nil {

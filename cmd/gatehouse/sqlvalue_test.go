@@ -198,7 +198,7 @@ func TestTableOfNumbers(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%swanted\n%s", out.String(), want)
 	}
-	if got := typeName(schema.Field(1)); got != "DECIMAL(12, 2)" {
+	if got := typeName(schema.Field(1)); got != "DECIMAL(12,2)" {
 		t.Errorf("type %s", got)
 	}
 }

@@ -21,7 +21,7 @@ import (
 const demoHelp = `Usage: gatehouse demo [options]
 
 Serves an example lakehouse with three example users and an example policy, on loopback only. The first start writes the
-lakehouse (some seconds); later starts use it again. Everything lies in one folder, .gatehouse unless --home or the environment
+lakehouse (up to a minute); later starts use it again. Everything lies in one folder, .gatehouse unless --home or the environment
 variable GATEHOUSE_HOME says otherwise; remove the folder to start afresh. Edit the policy in its folder "policy" while the
 demo runs: the next statement is governed by it.
 
@@ -38,23 +38,15 @@ var demoUsers = []struct{ name, role string }{{"alice", "analyst_eu"}, {"bob", "
 // runDemo is "gatehouse demo".
 func runDemo(ctx context.Context, args []string, env environment) int {
 	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
-	fs.SetOutput(env.stderr)
 	home := fs.String("home", env.getenv("GATEHOUSE_HOME"), "`folder` of the example (default .gatehouse)")
 	listen := fs.String("listen", "127.0.0.1:31337", "loopback `address` of Flight SQL")
 	http := fs.String("http", "127.0.0.1:31338", "loopback `address` of /healthz, /readyz and /metrics, or off")
-	fs.Usage = func() {
-		fmt.Fprint(env.stderr, demoHelp)
-		fs.PrintDefaults()
+	rest, code, done := parseOptions(fs, demoHelp, args, env)
+	if done {
+		return code
 	}
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return exitOK
-		}
-		return exitUsage
-	}
-	if fs.NArg() > 0 {
-		fmt.Fprintf(env.stderr, "gatehouse demo: there is no argument %q\n", fs.Arg(0))
-		return exitUsage
+	if len(rest) > 0 {
+		return wrongUsage("demo", fmt.Sprintf("there is no argument %q", rest[0]), env)
 	}
 	if *home == "" {
 		*home = ".gatehouse"

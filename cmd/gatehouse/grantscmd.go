@@ -33,34 +33,23 @@ Options:
 // runGrants is "gatehouse grants".
 func runGrants(ctx context.Context, args []string, env environment) int {
 	fs := flag.NewFlagSet("grants", flag.ContinueOnError)
-	fs.SetOutput(env.stderr)
 	config := fs.String("config", "", "configuration `file` that names the store")
 	store := fs.String("store", "", "the store's SQLite `file`, instead of --config")
 	admin := fs.String("admin-role", "admin", "with --store: the administrators' `role`")
-	fs.Usage = func() {
-		fmt.Fprint(env.stderr, grantsHelp)
-		fs.PrintDefaults()
-	}
-	if len(args) == 0 {
-		fs.Usage()
-		return exitUsage
-	}
-	verb := args[0]
-	if verb == "-h" || verb == "--help" || verb == "help" {
-		fs.Usage()
-		return exitOK
-	}
-	if err := fs.Parse(args[1:]); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return exitOK
-		}
-		return exitUsage
+	verb, rest, code, done := parseVerb(fs, grantsHelp, args, env)
+	if done {
+		return code
 	}
 	files := map[string]int{"export": 0, "plan": 1, "apply": 1}
-	if n, ok := files[verb]; !ok || fs.NArg() != n || (*config == "") == (*store == "") {
-		fs.Usage()
-		return exitUsage
+	switch n, ok := files[verb]; {
+	case !ok:
+		return wrongUsage("grants", fmt.Sprintf("there is no command %q", verb), env)
+	case len(rest) != n:
+		return wrongUsage("grants", verb+map[int]string{0: " takes no file", 1: " takes one file"}[n], env)
+	case (*config == "") == (*store == ""):
+		return wrongUsage("grants", "say where the rights are: --config FILE or --store FILE", env)
 	}
+	rest = append(rest, "") // export has no file
 	c := GrantsConfig{File: *store, AdminRole: *admin}
 	if *config != "" {
 		cfg, err := LoadConfig(*config)
@@ -73,7 +62,7 @@ func runGrants(ctx context.Context, args []string, env environment) int {
 			return exitUsage
 		}
 	}
-	if err := manageGrants(ctx, verb, fs.Arg(0), c, env); err != nil {
+	if err := manageGrants(ctx, verb, rest[0], c, env); err != nil {
 		fmt.Fprintln(env.stderr, "gatehouse grants:", err)
 		return exitFailure
 	}

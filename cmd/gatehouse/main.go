@@ -45,9 +45,9 @@ var commands = []command{
 	{"sql", "Query a server, interactively or with -c", func(ctx context.Context, args []string, env environment) int {
 		return runSQL(ctx, args, env.getenv, env.stdin, env.stdout, env.stderr)
 	}},
-	{"policy", "Check and test policies", runPolicy},
+	{"policy", "Write, check, test, compare and explain policies", runPolicy},
 	{"grants", "Export, plan and apply rights as YAML", runGrants},
-	{"user", "Add a user to a users file, or list its users", runUser},
+	{"user", "Add, list and remove users of a users file, and change passwords", runUser},
 	{"version", "Print the version", runVersion},
 }
 
@@ -69,14 +69,15 @@ func run(ctx context.Context, args []string, env environment) int {
 	case "help", "-h", "-help", "--help":
 		usage(env.stdout)
 		return exitOK
+	case "-version", "--version":
+		return runVersion(ctx, args[1:], env)
 	}
 	for _, c := range commands {
 		if c.name == args[0] {
 			return c.run(ctx, args[1:], env)
 		}
 	}
-	fmt.Fprintf(env.stderr, "gatehouse: there is no command %q\n\n", args[0])
-	usage(env.stderr)
+	fmt.Fprintf(env.stderr, "gatehouse: there is no command %q\n\"gatehouse --help\" lists them.\n", args[0])
 	return exitUsage
 }
 

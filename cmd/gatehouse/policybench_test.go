@@ -150,7 +150,7 @@ func TestPolicyExplain(t *testing.T) {
 		},
 		{"a fault of the statement", explain("admin", "SELEC 1"), exitFailure, []string{"failed", "told: "}, nil},
 		{"no tables", []string{"explain", dir, "--user", "a", "SELECT 1"}, exitUsage, []string{"--warehouse"}, nil},
-		{"no statement", []string{"explain"}, exitUsage, []string{"Usage"}, nil},
+		{"no statement", []string{"explain"}, exitUsage, []string{"an argument is missing"}, nil},
 	} {
 		c.run(t)
 	}

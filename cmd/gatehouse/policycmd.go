@@ -83,38 +83,28 @@ func (e *usageError) Error() string { return e.text }
 // runPolicy is "gatehouse policy".
 func runPolicy(ctx context.Context, args []string, env environment) int {
 	var o policyOptions
-	fs := o.flags(env)
-	if len(args) == 0 {
-		fs.Usage()
-		return exitUsage
-	}
-	name := args[0]
-	if name == "-h" || name == "--help" || name == "help" {
-		fs.Usage()
-		return exitOK
-	}
-	rest, err := interleaved(fs, args[1:])
-	if err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return exitOK
-		}
-		return exitUsage
+	name, rest, code, done := parseVerb(o.flags(), policyHelp, args, env)
+	if done {
+		return code
 	}
 	verb, ok := policyVerbs[name]
-	if !ok || len(rest) < verb.min || len(rest) > verb.max {
-		fs.Usage()
-		return exitUsage
+	switch {
+	case !ok:
+		return wrongUsage("policy", fmt.Sprintf("there is no command %q", name), env)
+	case len(rest) < verb.min:
+		return wrongUsage("policy", name+": an argument is missing", env)
+	case len(rest) > verb.max:
+		return wrongUsage("policy", fmt.Sprintf("%s: there is one argument too many: %q", name, rest[verb.max]), env)
 	}
 	o.args = rest
-	err = verb.run(ctx, o, env)
+	err := verb.run(ctx, o, env)
 	var usage *usageError
 	var config *ConfigError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &usage):
-		fmt.Fprintf(env.stderr, "gatehouse policy %s: %v\nUsage: see gatehouse policy --help\n", name, err)
-		return exitUsage
+		return wrongUsage("policy", name+": "+err.Error(), env)
 	case errors.As(err, &config):
 		fmt.Fprintln(env.stderr, "gatehouse policy:", err)
 		return exitUsage
@@ -123,9 +113,8 @@ func runPolicy(ctx context.Context, args []string, env environment) int {
 	return exitFailure
 }
 
-func (o *policyOptions) flags(env environment) *flag.FlagSet {
+func (o *policyOptions) flags() *flag.FlagSet {
 	fs := flag.NewFlagSet("policy", flag.ContinueOnError)
-	fs.SetOutput(env.stderr)
 	fs.StringVar(&o.bench.rego, "rego", "", "Rego `version`: v1, v0, or auto (default v1, or what the configuration says)")
 	fs.BoolVar(&o.bench.lenient, "lenient", false, "do not check against the input schema, for policies written for other systems")
 	fs.StringVar(&o.bench.config, "config", "", "configuration `file` of a gateway")
@@ -142,30 +131,7 @@ func (o *policyOptions) flags(env environment) *flag.FlagSet {
 	fs.StringVar(&o.log, "log", "", "why: `file` with what the server wrote to standard error")
 	fs.BoolVar(&o.exitCode, "exit-code", false, "diff: end with 1 if the policies differ")
 	fs.BoolVar(&o.dry, "dry", false, "fmt: change nothing")
-	fs.Usage = func() {
-		fmt.Fprint(env.stderr, policyHelp)
-		fs.PrintDefaults()
-	}
 	return fs
-}
-
-// interleaved parses options wherever they stand among the arguments, which it returns.
-func interleaved(fs *flag.FlagSet, args []string) ([]string, error) {
-	var rest []string
-	for {
-		if err := fs.Parse(args); err != nil {
-			return nil, err
-		}
-		if fs.NArg() == 0 {
-			return rest, nil
-		}
-		taken := args[:len(args)-fs.NArg()]
-		if len(taken) > 0 && taken[len(taken)-1] == "--" {
-			return append(rest, fs.Args()...), nil
-		}
-		rest = append(rest, fs.Arg(0))
-		args = fs.Args()[1:]
-	}
 }
 
 func newPolicy(_ context.Context, o policyOptions, env environment) error {

@@ -43,7 +43,7 @@ func TestPolicyDiff(t *testing.T) {
 		{"the same", []string{"diff", before, before, "--warehouse", lake, "--exit-code"}, exitOK, []string{"0 differences"}, nil},
 		{"no tables", []string{"diff", before, after}, exitUsage, []string{"--warehouse"}, nil},
 		{"no policy", []string{"diff", before, after + "x", "--warehouse", lake}, exitFailure, []string{after + "x: "}, nil},
-		{"one policy", []string{"diff", before}, exitUsage, []string{"Usage"}, nil},
+		{"one policy", []string{"diff", before}, exitUsage, []string{"an argument is missing"}, nil},
 	} {
 		c.run(t)
 	}

@@ -104,7 +104,7 @@ func (r *testReport) print(w io.Writer) {
 	}
 	r.Report.Print(w)
 	if r.DataRun > 0 {
-		fmt.Fprintf(w, "%s run, %d failed\n", plural(r.DataRun, "data test"), len(r.Data))
+		fmt.Fprintf(w, "%s run, %d failed; they do not count for coverage\n", plural(r.DataRun, "data test"), len(r.Data))
 	}
 	if r.DataNot > 0 {
 		fmt.Fprintf(w, "%s NOT run: name the tables with --warehouse or --config\n", plural(r.DataNot, "data test"))

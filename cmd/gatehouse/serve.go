@@ -40,31 +40,27 @@ type serveOptions struct {
 // runServe is "gatehouse serve".
 func runServe(ctx context.Context, args []string, env environment) int {
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
-	fs.SetOutput(env.stderr)
 	var o serveOptions
 	fs.StringVar(&o.config, "config", "", "configuration `file`")
 	fs.StringVar(&o.home, "home", "", "`folder` for configuration, policy and users (default FOLDER/gatehouse)")
 	fs.StringVar(&o.listen, "listen", "", "`address` of Flight SQL, instead of the configuration's")
 	fs.StringVar(&o.http, "http", "", "`address` of /healthz, /readyz and /metrics, instead of the configuration's; off for none")
 	fs.BoolVar(&o.tls, "tls", false, "serve with TLS, by a self-signed certificate beside the configuration if it names none")
-	fs.Usage = func() {
-		fmt.Fprint(env.stderr, serveHelp)
-		fs.PrintDefaults()
-	}
-	if err := fs.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return exitOK
-		}
-		return exitUsage
-	}
-	if (o.config == "") == (fs.NArg() == 0) || fs.NArg() > 1 {
-		fs.Usage()
-		return exitUsage
+	where, code, done := parseOptions(fs, serveHelp, args, env)
+	switch {
+	case done:
+		return code
+	case o.config == "" && len(where) == 0:
+		return wrongUsage("serve", "say what to serve: a folder of tables, the URL of a REST catalog, or --config FILE", env)
+	case len(where) > 1:
+		return wrongUsage("serve", fmt.Sprintf("there is one argument too many: %q", where[1]), env)
+	case o.config != "" && len(where) == 1:
+		return wrongUsage("serve", "--config says where the tables are: leave "+where[0]+" out", env)
 	}
 	first := false
 	if o.config == "" {
 		var err error
-		if o.config, first, err = prepareHome(fs.Arg(0), o); err != nil {
+		if o.config, first, err = prepareHome(where[0], o); err != nil {
 			fmt.Fprintln(env.stderr, "gatehouse serve:", err)
 			return exitFailure
 		}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the client programs of the end-to-end tests under the given cache folder, once per version of their lists.
-# Prints nothing if all is there. Missing interpreters are named with what installs them.
+# Prints where they are, as variables for the tests. Missing interpreters are named with what installs them.
 set -euo pipefail
 cache=${1:?usage: install.sh CACHE_FOLDER}
 here=$(cd "$(dirname "$0")" && pwd)

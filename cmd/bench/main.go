@@ -43,6 +43,7 @@ var parts = []part{
 	{"streams", (*bench).streams},
 	{"memory", (*bench).memory},
 	{"crowd", (*bench).crowd},
+	{"exhaust", (*bench).exhaust},
 	{"policy", (*bench).policy},
 }
 
@@ -59,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	binary := fs.String("gatehouse", "bin/gatehouse", "the `program` to measure")
-	only := fs.String("only", "", "comma-separated `parts` to run (default all): latency, stages, grants, streams, memory, crowd, policy")
+	only := fs.String("only", "", "comma-separated `parts` to run (default all): latency, stages, grants, streams, memory, crowd, exhaust, policy")
 	rounds := fs.Int("rounds", 5, "repetitions of each timed statement, after one that is not counted")
 	threads := fs.Int("threads", 0, "threads of both engines (default one for each processor)")
 	if err := fs.Parse(args); err != nil {

@@ -39,6 +39,7 @@ type column struct {
 	only             side   // the one side that has this column, 0: all have it
 	before           string // its name in the past, "": the same
 	dropped          bool   // it was there in the past only
+	lost             string // a part of it that was there in the past only
 }
 
 // Canaries. Their bytes spell a word, so that a search of raw buffers finds any of them.

@@ -95,6 +95,8 @@ func (w *warehouse) change(ctx context.Context, t twinTable, tbl *table.Table) e
 		switch {
 		case c.dropped:
 			u.DeleteColumn([]string{c.name})
+		case c.lost != "":
+			u.DeleteColumn([]string{c.name, c.lost})
 		case c.before != "":
 			u.RenameColumn([]string{c.before}, c.name)
 		}

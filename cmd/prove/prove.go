@@ -81,10 +81,20 @@ func (p *prover) work(ctx context.Context) {
 	}
 }
 
+// furtherEvery is how many statements hold one that further makes and one that beyond makes. It has no factor in common with usual numbers of policies, so that each of them
+// meets all kinds.
+const furtherEvery = 19
+
 // generate makes statement n, and says under which policy it runs.
 func (p *prover) generate(n int) (int, *statement) {
 	pol := n % len(p.world.rules)
 	g := &generator{r: rand.New(rand.NewPCG(p.seed, uint64(n))), shown: p.world.rules[pol].shown, aim: p.aim}
+	switch n % furtherEvery {
+	case furtherEvery - 1:
+		return pol, g.further()
+	case furtherEvery / 2:
+		return pol, g.beyond()
+	}
 	return pol, g.statement()
 }
 

@@ -19,6 +19,7 @@ type twinTable struct {
 	files       map[side]int
 	partitioned bool // by region
 	deletes     bool // some further rows are deleted by position
+	equals      bool // some further rows are deleted by their ids, which are in the first column
 	// version is that of the format, 0: 2. past: the tag "past" names the table as it was before its columns were renamed and dropped.
 	version int
 	past    bool
@@ -326,5 +327,5 @@ func vault() twinTable {
 
 // twins are all tables.
 func twins() []twinTable {
-	return []twinTable{customers(), orders(), employees(), events(), visits(), faulty(), products(), payroll(), vault()}
+	return []twinTable{customers(), orders(), employees(), events(), visits(), faulty(), products(), payroll(), vault(), parcels()}
 }

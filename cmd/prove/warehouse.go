@@ -111,13 +111,16 @@ func (w *warehouse) rows(t twinTable, n uint64) []row {
 		out = append(out, row{values: values, visible: true})
 	}
 	hide(hidden - w.before(t.rows, t.rows, hidden))
-	if t.deletes && hidden > 0 {
-		for range 20 { // deleted rows: visible by every filter, were they not deleted
+	if (t.deletes || t.equals) && hidden > 0 {
+		for n := range 20 { // deleted rows: visible by every filter, were they not deleted
 			r := row{values: w.hiddenRow(t, raw, len(out)), deleted: true}
 			for c, col := range t.columns {
 				if col.name == "region" || col.name == "level" || col.name == "vip" {
 					r.values[c] = col.visible(raw, 0)
 				}
+			}
+			if t.equals {
+				r.values[0] = int64(700000 + n)
 			}
 			at := raw.IntN(len(out))
 			out = append(out[:at], append([]row{r}, out[at:]...)...)
@@ -188,6 +191,7 @@ func (w *warehouse) table(ctx context.Context, t twinTable, files [][]row) error
 	var added []iceberg.DataFile
 	first := int64(0)
 	var deleted []position
+	var gone []row
 	for i, rows := range files {
 		path := filepath.Join(dir, "data", fmt.Sprintf("%05d.parquet", i))
 		if err := writeParquet(path, tbl.Schema(), rows); err != nil {
@@ -206,7 +210,7 @@ func (w *warehouse) table(ctx context.Context, t twinTable, files [][]row) error
 		added = append(added, df)
 		for at, r := range rows {
 			if r.deleted {
-				deleted = append(deleted, position{"file://" + path, int64(at)})
+				deleted, gone = append(deleted, position{"file://" + path, int64(at)}), append(gone, r)
 			}
 		}
 	}
@@ -217,10 +221,15 @@ func (w *warehouse) table(ctx context.Context, t twinTable, files [][]row) error
 	if tbl, err = tx.Commit(ctx); err != nil {
 		return err
 	}
+	if t.equals && len(gone) > 0 {
+		if tbl, err = w.deleteEqual(ctx, t, tbl, gone); err != nil {
+			return err
+		}
+	}
 	if t.past {
 		return w.change(ctx, t, tbl)
 	}
-	if len(deleted) == 0 {
+	if t.equals || len(gone) == 0 {
 		return nil
 	}
 	return w.delete(ctx, t, tbl, deleted)

@@ -203,6 +203,28 @@ func TestKeptAnswers(t *testing.T) {
 	}
 }
 
+// Every change of the rights ends what was kept, for the next statement of the same user, too.
+func TestRightsEndKeptAnswers(t *testing.T) {
+	world := &memoWorld{}
+	text := "package trino\nallow if data.gateway.grants.word == \"x\"\nrowFilters contains 1 if false\ncolumnMask := 1 if false"
+	d, err := New(Config{Files: map[string][]byte{"p.rego": []byte(text)}, Rights: world, Lenient: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for i, word := range []string{"x", "y", "x", "x", "y"} {
+		world.rights = &wordRights{version: uint64(1 + i), word: word}
+		j, err := d.Judge(t.Context(), policy.Caller{Identity: auth.Identity{Issuer: "i", Subject: "ann", User: "ann"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ok, err := j.Allow(t.Context(), policy.SelectColumns, []policy.Resource{{Catalog: "c", Schema: "s", Table: "t"}})
+		if err != nil || ok[0] != (word == "x") {
+			t.Errorf("rights %d, %s: %v, %v", i, word, ok, err)
+		}
+	}
+}
+
 // The next statement of the same user puts no question again, if the policy does not look at what is new; another user does.
 func TestQuestionsArePutOnce(t *testing.T) {
 	for _, c := range []struct {

@@ -60,7 +60,7 @@ func (p *typeParser) parse(depth int) (arrow.DataType, bool) {
 	t, ok := p.base(depth)
 	for ok && p.eat("[") {
 		n := p.number()
-		if ok = p.eat("]"); !ok {
+		if ok = n != 0 && p.eat("]"); !ok {
 			return nil, false
 		}
 		if n < 0 {

@@ -359,8 +359,8 @@ func TestNestedTypes(t *testing.T) {
 	}
 	for name, want := range map[string]arrow.DataType{
 		"DECIMAL(1,0)": &arrow.Decimal128Type{Precision: 1}, "DECIMAL(38,38)": &arrow.Decimal128Type{Precision: 38, Scale: 38}, "INTEGER[1]": arrow.FixedSizeListOf(1, arrow.PrimitiveTypes.Int32),
-		`STRUCT(a_Z9 INTEGER, "" DATE, "x""" DATE)`: arrow.StructOf(
-			arrow.Field{Name: "a_Z9", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "", Type: arrow.FixedWidthTypes.Date32, Nullable: true}, arrow.Field{Name: `x"`, Type: arrow.FixedWidthTypes.Date32, Nullable: true}),
+		`STRUCT(a_Zz09 INTEGER, "" DATE, "x""" DATE)`: arrow.StructOf(
+			arrow.Field{Name: "a_Zz09", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "", Type: arrow.FixedWidthTypes.Date32, Nullable: true}, arrow.Field{Name: `x"`, Type: arrow.FixedWidthTypes.Date32, Nullable: true}),
 	} {
 		if got := sqlType(name); !arrow.TypeEqual(got, want) {
 			t.Errorf("%s is %s", name, got)
@@ -567,6 +567,25 @@ func TestSweep(t *testing.T) {
 	r.server.sweepOnce()
 	_, err = c.read(info.Endpoint[0].Ticket)
 	wantCode(t, err, codes.NotFound)
+	// The time of a handle starts when a call gives it back.
+	now := &clock{now: r.clock.Now()}
+	late := newHandles(Config{Now: now.Now, Rand: rand.Reader, Handles: HandleLimits{Ticket: time.Hour, Count: 9}})
+	key, err := late.add(&thing{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		_, done, err := use[*thing](late, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now.advance(2 * time.Hour)
+		done()
+	}
+	now.advance(time.Hour)
+	if _, _, err := use[*thing](late, key); err != errHandle {
+		t.Errorf("an hour after its last use: %v", err)
+	}
 	// Where every other handle is in use, none of them makes room: the new one is at its end.
 	hs := newHandles(Config{Now: r.clock.Now, Rand: rand.Reader, Handles: HandleLimits{Ticket: time.Hour, Count: 1}})
 	a := &thing{}
@@ -584,5 +603,23 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%v, closed %d and %d times", err, a.closed, b.closed)
 	} else if _, _, err := use[*thing](hs, kb); err != errHandle {
 		t.Error(err)
+	}
+}
+
+// An option is reset to what it was, and a value of a kind that no option has leaves its own option as it is and no other.
+func TestOptionsReset(t *testing.T) {
+	c := newRig(t).login("alice")
+	if _, err := c.SetSessionOptions(c.ctx, options(t, "purpose", "audit")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.SetSessionOptions(c.ctx, options(t, "purpose", []string{"a"}, "statement_timeout", int64(7000)))
+	if err != nil || len(got.Errors) != 1 || got.Errors["purpose"].GetValue() != flight.SetSessionOptionsResultErrorInvalidValue {
+		t.Errorf("%v, %v", got, err)
+	}
+	if p, n := c.option("purpose"), c.option("statement_timeout"); p != "audit" || n != "7000" {
+		t.Errorf("purpose %q, timeout %q", p, n)
+	}
+	if got, err := c.SetSessionOptions(c.ctx, options(t, "purpose", nil)); err != nil || len(got.Errors) != 0 || c.option("purpose") != "" {
+		t.Errorf("%v, %v, purpose %q", got, err, c.option("purpose"))
 	}
 }

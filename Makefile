@@ -11,7 +11,7 @@ ARGS    ?=
 
 .PHONY: help
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/gatehouse
@@ -23,6 +23,26 @@ build: ## Build bin/gatehouse
 .PHONY: run
 run: build ## Build, make the example lakehouse, start the server, show how to connect; ARGS="--listen …" for options
 	@exec bin/gatehouse demo $(ARGS)
+
+# The cluster's programs are built outside of the tree, once per version of their lock file.
+ENGINE  := executors/ballista/engine
+TARGET  := $(CACHE)/ballista-$(shell sha256sum $(ENGINE)/Cargo.lock | cut -c1-12)
+PROFILE ?= release
+
+.PHONY: engine
+engine: ## Build the cluster's programs, optimised; PROFILE=dev for tests
+	@command -v cargo >/dev/null || { echo "The cluster needs Rust 1.94 or newer: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"; exit 1; }
+	CARGO_TARGET_DIR=$(TARGET) cargo build --locked --manifest-path $(ENGINE)/Cargo.toml --profile $(PROFILE)
+
+.PHONY: cluster
+cluster: build engine ## Run a scheduler and two executors on loopback; ARGS="--executors 4" for options
+	@exec bin/gatehouse cluster --bin $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE)) $(ARGS)
+
+.PHONY: cluster-test
+cluster-test: ## The cluster's programs and all tests of them, three processes each
+	@$(MAKE) engine PROFILE=dev
+	CARGO_TARGET_DIR=$(TARGET) cargo test --locked --manifest-path $(ENGINE)/Cargo.toml
+	$(GO) test -timeout 30m ./executors/ballista/...
 
 .PHONY: test
 test: check unit policies ## Everything: checks, unit and flow tests with real clients and servers, seeded fuzz, Rego tests

@@ -1,6 +1,9 @@
 package printer
 
 import (
+	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
@@ -31,8 +34,15 @@ func (p *printer) call(f *pgquery.FuncCall) {
 		p.marker(name, f.Args)
 		return
 	}
+	if form := p.d.rewrites[name]; form != "" {
+		p.rewritten(form, f)
+		return
+	}
 	if n := p.d.functions[name]; n != "" {
 		name = n
+	} else if p.d.closed {
+		p.fail("the function %s", name)
+		return
 	}
 	if bare[name] {
 		p.put(name)
@@ -78,8 +88,28 @@ func (p *printer) call(f *pgquery.FuncCall) {
 	}
 }
 
+// rewritten prints a call that is spelled out.
+func (p *printer) rewritten(form string, f *pgquery.FuncCall) {
+	if len(f.Args) != 1 || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0 {
+		p.fail("%s with more than one argument", p.nameOf(f))
+		return
+	}
+	inner := &printer{d: p.d, depth: p.depth}
+	inner.expr(f.Args[0])
+	text, err := inner.result()
+	if err != nil {
+		p.err = err
+		return
+	}
+	p.put(fmt.Sprintf(form, text))
+}
+
 // marker prints what a marker stands for.
 func (p *printer) marker(name string, args []*pgquery.Node) {
+	if p.d.closed && name != classify.MarkerInterval && name != classify.MarkerAll {
+		p.fail("a list, a struct, a map or TRY_CAST")
+		return
+	}
 	switch name {
 	case classify.MarkerTry:
 		if len(args) == 1 && args[0].GetTypeCast() != nil {
@@ -138,12 +168,46 @@ func (p *printer) interval(args []*pgquery.Node) {
 	}
 	switch unit := args[1].GetAConst().GetSval().GetSval(); unit {
 	case "year", "month", "day", "hour", "minute", "second", "week", "quarter", "decade", "century", "millennium", "millisecond", "microsecond":
+		if p.d.quoted {
+			p.quotedInterval(args[0], unit)
+			return
+		}
 		p.put("INTERVAL (")
 		p.expr(args[0])
 		p.put(") ", strings.ToUpper(unit))
 	default:
 		p.fail("INTERVAL's unit")
 	}
+}
+
+// quotedInterval prints a whole number of units as engines with standard SQL read it.
+func (p *printer) quotedInterval(n *pgquery.Node, unit string) {
+	c := n.GetAConst()
+	if c == nil {
+		p.fail("an INTERVAL that is not a number")
+		return
+	}
+	text, ok := number(c)
+	if s := c.GetSval(); s != nil {
+		text, ok = s.GetSval(), true
+	}
+	if _, err := strconv.ParseInt(text, 10, 32); !ok || err != nil {
+		p.fail("an INTERVAL that is not a whole number")
+		return
+	}
+	p.put("INTERVAL '", text, "' ", strings.ToUpper(unit))
+}
+
+var wholeInterval = regexp.MustCompile(`^([+-]?[0-9]{1,6}) (year|month|week|day|hour|minute|second)s?$`)
+
+// castInterval prints a text of one whole number and one unit.
+func (p *printer) castInterval(t *pgquery.TypeCast) {
+	m := wholeInterval.FindStringSubmatch(t.Arg.GetAConst().GetSval().GetSval())
+	if m == nil || len(t.TypeName.Typmods) > 0 || len(t.TypeName.ArrayBounds) > 0 {
+		p.fail("an INTERVAL that is not a whole number of one unit")
+		return
+	}
+	p.put("INTERVAL '", m[1], "' ", strings.ToUpper(m[2]))
 }
 
 // Bits of WindowDef.frame_options, from PostgreSQL's parsenodes.h.

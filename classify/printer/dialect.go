@@ -15,8 +15,17 @@ type Dialect struct {
 	types map[string]string
 	// operators maps operators to the engine's.
 	operators map[string]string
-	// functions maps names of functions to the engine's; a name that is not here is printed as it is.
+	// functions maps names of functions to the engine's; a name that is not here is printed as it is, or not at all if closed.
 	functions map[string]string
+	closed    bool
+	// rewrites are functions of one argument that are spelled out; %[1]s stands for the argument.
+	rewrites map[string]string
+	// defaults are the modifiers of types that have none.
+	defaults map[string]string
+	// number gives the text of a numeric literal inside of an expression; nil: as it is.
+	number func(string) (string, bool)
+	// quoted: an interval's number is a text.
+	quoted bool
 	// words reports whether an unquoted word is no plain identifier to the engine.
 	words func(string) bool
 	// values are the spellings of CURRENT_DATE and the like.

@@ -49,6 +49,10 @@ func (p *printer) expr(n *pgquery.Node) {
 	case *pgquery.Node_ColumnRef:
 		p.columnRef(t.ColumnRef)
 	case *pgquery.Node_AConst:
+		if text, ok := number(t.AConst); ok && p.d.number != nil {
+			p.number(text)
+			return
+		}
 		p.constant(t.AConst)
 	case *pgquery.Node_ParamRef:
 		if t.ParamRef.Number < 1 {
@@ -137,6 +141,24 @@ func number(c *pgquery.A_Const) (string, bool) {
 	return "", false
 }
 
+// number prints a numeric literal with the type that it has in a classified tree.
+func (p *printer) number(text string) {
+	out, ok := p.d.number(text)
+	if !ok || strings.Trim(text, "0123456789.eE+-") != "" {
+		p.fail("a number")
+	}
+	p.put(out)
+}
+
+// place prints a number that is no value: a column's place, or how many rows. Anything else is an expression.
+func (p *printer) place(n *pgquery.Node) {
+	if c := n.GetAConst(); c != nil {
+		p.constant(c)
+		return
+	}
+	p.expr(n)
+}
+
 func (p *printer) constant(c *pgquery.A_Const) {
 	if c.Isnull {
 		p.put("NULL")
@@ -161,6 +183,10 @@ func (p *printer) constant(c *pgquery.A_Const) {
 }
 
 func (p *printer) cast(word string, t *pgquery.TypeCast) {
+	if names := t.TypeName.GetNames(); p.d.quoted && len(names) == 1 && p.str(names[0]) == "interval" {
+		p.castInterval(t)
+		return
+	}
 	p.put(word, "(")
 	p.expr(t.Arg)
 	p.put(" AS ")
@@ -184,6 +210,11 @@ func (p *printer) typeName(t *pgquery.TypeName) {
 			p.modifier(n)
 		})
 		p.put(")")
+	} else {
+		p.put(p.d.defaults[p.str(t.Names[0])])
+	}
+	if p.d.closed && len(t.ArrayBounds) > 0 {
+		p.fail("a type")
 	}
 	for _, b := range t.ArrayBounds {
 		if i := b.GetInteger(); i == nil || i.Ival == 0 {

@@ -47,12 +47,21 @@ func (p *printer) tail(s *pgquery.SelectStmt) {
 	}
 	if s.LimitCount != nil && !s.LimitCount.GetAConst().GetIsnull() { // LIMIT ALL is NULL
 		p.put(" LIMIT ")
-		p.operand(s.LimitCount)
+		p.count(s.LimitCount)
 	}
 	if s.LimitOffset != nil {
 		p.put(" OFFSET ")
-		p.operand(s.LimitOffset)
+		p.count(s.LimitOffset)
 	}
+}
+
+// count prints a number of rows.
+func (p *printer) count(n *pgquery.Node) {
+	if n.GetAConst() != nil {
+		p.place(n)
+		return
+	}
+	p.operand(n)
 }
 
 func (p *printer) with(w *pgquery.WithClause) {
@@ -143,7 +152,7 @@ func (p *printer) core(s *pgquery.SelectStmt) {
 	}
 	if len(s.GroupClause) > 0 {
 		p.put(" GROUP BY ")
-		p.list(s.GroupClause, p.expr)
+		p.list(s.GroupClause, p.place)
 	}
 	if s.HavingClause != nil {
 		p.put(" HAVING ")
@@ -204,7 +213,7 @@ func (p *printer) sortBy(n *pgquery.Node) {
 		p.fail("an ORDER BY item")
 		return
 	}
-	p.expr(s.Node)
+	p.place(s.Node)
 	switch s.SortbyDir {
 	case pgquery.SortByDir_SORTBY_DEFAULT:
 	case pgquery.SortByDir_SORTBY_ASC:

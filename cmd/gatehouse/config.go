@@ -97,9 +97,11 @@ type BundleConfig struct {
 	MaxAge    time.Duration `yaml:"max_age"`    // without a good answer for so long, nothing is allowed; default 1h
 }
 
-// ExecutorConfig bounds the embedded engine.
+// ExecutorConfig says what runs statements, and bounds the embedded engine.
 type ExecutorConfig struct {
-	Type    string `yaml:"type"`    // duckdb
+	Type    string `yaml:"type"`    // duckdb (the embedded engine, default), ballista (a cluster), or auto (the cluster for what it can run and is large, the engine for the rest)
+	Cluster string `yaml:"cluster"` // folder of the cluster's certificates and keys; default cluster beside the configuration
+	Above   string `yaml:"above"`   // with auto: what reads less than this runs in the embedded engine; default 1GiB
 	Memory  string `yaml:"memory"`  // for the engine, all users together, such as 4GiB; default 60 % of what the process may use
 	Process string `yaml:"process"` // what the process may hold before its largest statements end; default a quarter above memory and 1GiB, at most 90 % of what there is
 	Dir     string `yaml:"dir"`     // folder for spill files and links, best on the file system of the data; default run beside the configuration

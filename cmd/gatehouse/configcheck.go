@@ -24,7 +24,7 @@ func (c *Config) resolve(dir string) {
 	}
 	for _, p := range []*string{
 		&c.TLS.Cert, &c.TLS.Key, &c.TLS.ClientCA, &c.Auth.UsersFile, &c.Auth.TaskKey, &c.Policy.Dir, &c.Policy.Shadow, &c.Policy.HashKeyFile,
-		&c.Policy.Bundle.TokenFile, &c.Policy.Bundle.KeyFile, &c.Executor.Dir, &c.Audit.File,
+		&c.Policy.Bundle.TokenFile, &c.Policy.Bundle.KeyFile, &c.Executor.Dir, &c.Executor.Cluster, &c.Audit.File,
 		&c.Grants.File, &c.Grants.Postgres,
 	} {
 		abs(p)
@@ -61,6 +61,8 @@ func (c *Config) setDefaults(dir string) {
 	text(&c.Executor.Type, "duckdb")
 	text(&c.Audit.File, filepath.Join(dir, "audit.jsonl"))
 	text(&c.Executor.Dir, filepath.Join(dir, "run"))
+	text(&c.Executor.Cluster, filepath.Join(dir, "cluster"))
+	text(&c.Executor.Above, "1GiB")
 	if c.Auth.Idle == 0 {
 		c.Auth.Idle = 8 * time.Hour // most drivers cannot sign in again by themselves
 	}
@@ -372,10 +374,12 @@ func (k *checker) bundle(b BundleConfig) {
 	}
 }
 
+var executorTypes = []string{"duckdb", "ballista", "auto"}
+
 // checkRest checks the executor, the audit log, the limits and the session.
 func (c Config) checkRest(k *checker) {
-	if t := c.Executor.Type; t != "" && t != "duckdb" {
-		k.add("executor.type", "is not known", "there is duckdb")
+	if t := c.Executor.Type; t != "" && !slices.Contains(executorTypes, t) {
+		k.add("executor.type", "is not known", "there are "+strings.Join(executorTypes, ", "))
 	}
 	for key, size := range c.sizeTexts() {
 		if _, err := parseBytes(size); err != nil {

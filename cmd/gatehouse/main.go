@@ -48,6 +48,7 @@ var commands = []command{
 	{"policy", "Write, check, test, compare and explain policies", runPolicy},
 	{"grants", "Export, plan and apply rights as YAML", runGrants},
 	{"user", "Add, list and remove users of a users file, and change passwords", runUser},
+	{"cluster", "Run a scheduler and executors on loopback, for serve --executor ballista", runCluster},
 	{"version", "Print the version", runVersion},
 }
 

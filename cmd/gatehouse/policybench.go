@@ -101,10 +101,11 @@ func (b *bench) engine() error {
 	if b.planner, err = plan.New(plan.Config{Minter: minter, Issuer: issuer, MaxTTL: statementLimit(b.cfg)}); err != nil {
 		return err
 	}
-	x, err := b.duckdb(b.cfg, verifier, key, b.log)
+	x, err := openDuckDB(b.cfg, verifier, key, b.log)
 	if err != nil {
 		return err
 	}
+	b.own(x.Close)
 	b.executor = &planLog{Executor: x}
 	return nil
 }

@@ -34,6 +34,7 @@ Options:
 
 type serveOptions struct {
 	config, home, listen, http string
+	executor, cluster          string
 	tls                        bool
 }
 
@@ -45,6 +46,8 @@ func runServe(ctx context.Context, args []string, env environment) int {
 	fs.StringVar(&o.home, "home", "", "`folder` for configuration, policy and users (default FOLDER/gatehouse)")
 	fs.StringVar(&o.listen, "listen", "", "`address` of Flight SQL, instead of the configuration's")
 	fs.StringVar(&o.http, "http", "", "`address` of /healthz, /readyz and /metrics, instead of the configuration's; off for none")
+	fs.StringVar(&o.executor, "executor", "", "what runs statements, instead of the configuration's: duckdb, ballista or auto")
+	fs.StringVar(&o.cluster, "cluster", "", "`folder` of the cluster, instead of the configuration's")
 	fs.BoolVar(&o.tls, "tls", false, "serve with TLS, by a self-signed certificate beside the configuration if it names none")
 	where, code, done := parseOptions(fs, serveHelp, args, env)
 	switch {
@@ -83,6 +86,12 @@ func serveConfig(ctx context.Context, cfg Config, o serveOptions, first bool, en
 	}
 	if o.http != "" {
 		cfg.Listen.HTTP = o.http
+	}
+	if o.executor != "" {
+		cfg.Executor.Type = o.executor
+	}
+	if o.cluster != "" {
+		cfg.Executor.Cluster = o.cluster
 	}
 	if o.tls && cfg.TLS.Cert == "" { // a configuration that was written without the option
 		if err := certify(&cfg, o); err != nil {

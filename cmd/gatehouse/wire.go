@@ -103,7 +103,7 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 	if err != nil {
 		return nil, err
 	}
-	executor, err := p.duckdb(cfg, verifier, hashKey, log)
+	executor, err := p.executor(cfg, verifier, hashKey, log)
 	if err != nil {
 		return nil, err
 	}
@@ -317,7 +317,7 @@ func statementLimit(cfg Config) time.Duration {
 	return gateway.DefaultStatement
 }
 
-func (p *process) duckdb(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logger) (*duckdb.Executor, error) {
+func openDuckDB(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logger) (*duckdb.Executor, error) {
 	sizes, err := cfg.sizes()
 	if err != nil {
 		return nil, err
@@ -336,7 +336,6 @@ func (p *process) duckdb(cfg Config, v auth.Verifier, hashKey auth.Secret, log *
 	if err != nil {
 		return nil, fmt.Errorf("executor: %w", err)
 	}
-	p.own(x.Close)
 	return x, nil
 }
 

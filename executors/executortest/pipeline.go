@@ -44,6 +44,7 @@ type Pipeline struct {
 	Executor executors.Executor
 	Catalog  *sql.Catalog
 	Planner  *plan.Planner
+	schema   string // of unqualified names
 	queries  int
 }
 
@@ -62,7 +63,7 @@ func newPipeline(t testing.TB, open func(Parts) (executors.Executor, error), fol
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Pipeline{}
+	p := &Pipeline{schema: "spark"}
 	if p.Planner, err = plan.New(plan.Config{Minter: minter, Issuer: issuer, MaxTTL: 10 * time.Minute}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func (p *Pipeline) plan(ctx context.Context, id auth.Identity, text string, dema
 	var described []policy.Table
 	var decisions []policy.Decision
 	for _, ref := range s.Tables() {
-		name := ref.Resolve(classify.Namespace{Catalog: p.Catalog.Name(), Schema: "spark"})
+		name := ref.Resolve(classify.Namespace{Catalog: p.Catalog.Name(), Schema: p.schema})
 		t, err := p.Catalog.Table(ctx, id, name.Schema, name.Table)
 		if err == nil && v != (catalog.Version{}) {
 			t, err = t.At(v)
@@ -171,6 +172,14 @@ func (p *Pipeline) Rows(ctx context.Context, text string, demands Policy, args .
 func Zoo(t testing.TB, open func(Parts) (executors.Executor, error)) *Pipeline {
 	t.Helper()
 	return newPipeline(t, open, catalogtest.Zoo(t), time.Now)
+}
+
+// Over builds the stages over the tables of another folder with a catalog. Unqualified names are of schema.
+func Over(t testing.TB, open func(Parts) (executors.Executor, error), folder, schema string) *Pipeline {
+	t.Helper()
+	p := newPipeline(t, open, folder, time.Now)
+	p.schema = schema
+	return p
 }
 
 // noDeadline leaves the deadline to the planner.

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"gatehouse/auth"
+	"gatehouse/auth/task"
+	"gatehouse/executors"
+	"gatehouse/executors/ballista"
+	"gatehouse/executors/ballista/cluster"
+	"gatehouse/executors/duckdb"
+)
+
+// executor opens what runs statements.
+func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logger) (executors.Executor, error) {
+	embedded, err := openDuckDB(cfg, v, hashKey, log)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Executor.Type == "duckdb" {
+		p.own(embedded.Close)
+		return embedded, nil
+	}
+	x, err := openBallista(cfg, v, embedded, log)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("executor: %w", err), embedded.Close())
+	}
+	p.own(x.Close)
+	return x, nil
+}
+
+// openBallista opens the executor of a cluster, with the embedded engine beside it.
+func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, log *slog.Logger) (*ballista.Executor, error) {
+	dir := cfg.Executor.Cluster
+	address, err := cluster.Address(dir)
+	if err != nil {
+		return nil, err
+	}
+	tls, err := cluster.GatewayTLS(dir)
+	if err != nil {
+		return nil, err
+	}
+	key, err := task.LoadKey(cluster.TaskKey(dir))
+	if err != nil {
+		return nil, err
+	}
+	// Executors take no credential that lives longer than an hour and the second to which deadlines are rounded up.
+	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: issuer, MaxLife: time.Hour + time.Second})
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := cfg.sizes()
+	if err != nil {
+		return nil, err
+	}
+	return ballista.New(ballista.Config{
+		Local: embedded, Auto: cfg.Executor.Type == "auto", LocalBytes: sizes[above], Verifier: v, Issuer: issuer, Minter: minter,
+		Scheduler: address, TLS: tls, Log: log,
+	})
+}

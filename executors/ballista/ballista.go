@@ -1,0 +1,181 @@
+// Package ballista runs governed plans on a cluster: a scheduler and executors of our own, built on Apache Ballista and DataFusion
+// (see engine), which get their statements from here and from nowhere else.
+//
+// Every relation of a statement is one scan node to the cluster's optimiser. What the node reads and shows is a payload made here: files,
+// deleted rows, the policy's filter, masks. A credential signed here binds each payload to its user, statement and relation, and an
+// executor runs it only while the credential verifies. The scheduler and the executors hold no key that could sign one.
+//
+// The executor beside it in the process says which types a statement has and whether it binds, so that both executors agree; it also
+// runs what the cluster cannot, if the configuration says so.
+//
+// To read it in order: ballista.go (what there is), prepare.go (one statement), statement.go and payload.go (what is sent), job.go (one
+// run), results.go and column.go (its rows).
+package ballista
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"gatehouse/auth"
+	"gatehouse/executors"
+	"gatehouse/plan"
+)
+
+// Config is what an Executor needs. Local, Verifier, Minter, Scheduler and TLS are required.
+type Config struct {
+	// Local types statements, and runs those that the cluster cannot run if Auto is set. It is closed with this executor.
+	Local executors.Executor
+	// Auto lets Local run what the cluster cannot, and what reads less than LocalBytes. Without it such statements are refused.
+	Auto       bool
+	LocalBytes int64
+	Verifier   auth.Verifier // checks the credentials of plans
+	Issuer     string        // the gateway's name in credentials; "" accepts any that Verifier does, and signs as Minter does
+	Minter     auth.Minter   // signs the credentials of task groups; the executors have its public key
+	Scheduler  string        // host and port of the scheduler's service for gateways
+	// TLS has the gateway's certificate, and as roots the authority of the cluster.
+	TLS *tls.Config
+	// GroupBytes is how much one task reads, about; default: 32 MiB.
+	GroupBytes int64
+	Allocator  memory.Allocator // default: the Go allocator
+	Log        *slog.Logger
+	Now        func() time.Time
+}
+
+// Executor runs statements on a cluster. It implements executors.Executor.
+type Executor struct {
+	config Config
+	client *client
+
+	mu     sync.Mutex
+	closed bool
+	open   map[*Prepared]struct{}
+}
+
+var _ executors.Executor = (*Executor)(nil)
+
+// Version is the engine's.
+const Version = "ballista 55.0.0, datafusion 55.2.0"
+
+// New returns an executor for the cluster of a scheduler, which need not run yet. The caller closes it.
+func New(c Config) (*Executor, error) {
+	if c.Local == nil || c.Verifier == nil || c.Minter == nil || c.Scheduler == "" || c.TLS == nil {
+		return nil, errors.New("ballista: an executor for types, a verifier, a minter, a scheduler and certificates are required")
+	}
+	if c.GroupBytes == 0 {
+		c.GroupBytes = 32 << 20
+	}
+	if c.Allocator == nil {
+		c.Allocator = memory.NewGoAllocator()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	client, err := newClient(c.Scheduler, c.TLS)
+	if err != nil {
+		return nil, err
+	}
+	return &Executor{config: c, client: client, open: map[*Prepared]struct{}{}}, nil
+}
+
+// Capabilities implements executors.Executor.
+func (x *Executor) Capabilities() executors.Capabilities {
+	return executors.Capabilities{
+		Name:    "ballista",
+		Version: Version,
+		Dialect: "datafusion",
+		Barrier: true, // nothing of a statement is evaluated inside of a scan node but what the policy's filter has let through
+		Tasks:   executors.IdentityTask,
+	}
+}
+
+// Prepare implements executors.Executor.
+func (x *Executor) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepared, error) {
+	if x.isClosed() {
+		return nil, executors.ErrClosed
+	}
+	// It verifies the plan's credentials first.
+	local, err := x.config.Local.Prepare(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if x.config.Auto && plannedBytes(p) < x.config.LocalBytes {
+		return local, nil
+	}
+	s, err := x.prepare(ctx, p, local)
+	switch {
+	case x.config.Auto && isUnsupported(err):
+		x.config.Log.DebugContext(ctx, "statement runs here and not on the cluster", "query", p.Query(), "why", err)
+		return local, nil
+	case x.config.Auto && err == nil:
+		s.local = local
+		return s, nil
+	}
+	if closed := local.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends running statements and closes Local. It may be called twice.
+func (x *Executor) Close() error {
+	x.mu.Lock()
+	if x.closed {
+		x.mu.Unlock()
+		return nil
+	}
+	x.closed = true
+	open := make([]*Prepared, 0, len(x.open))
+	for p := range x.open {
+		open = append(open, p)
+	}
+	x.mu.Unlock()
+	for _, p := range open {
+		_ = p.Close()
+	}
+	return errors.Join(x.config.Local.Close(), x.client.close())
+}
+
+func (x *Executor) isClosed() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.closed
+}
+
+func (x *Executor) register(p *Prepared) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return executors.ErrClosed
+	}
+	x.open[p] = struct{}{}
+	return nil
+}
+
+func (x *Executor) forget(p *Prepared) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.open, p)
+}
+
+// plannedBytes is the size of the data files that a plan reads.
+func plannedBytes(p *plan.Plan) int64 {
+	var n int64
+	for i := range p.Relations() {
+		for j := range p.Relations()[i].Scan.Files {
+			n += p.Relations()[i].Scan.Files[j].Size
+		}
+	}
+	return n
+}

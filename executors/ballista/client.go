@@ -1,0 +1,144 @@
+package ballista
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"gatehouse/executors/ballista/wire"
+)
+
+// The names in the certificates of the cluster's processes.
+const (
+	schedulerName = "scheduler.gatehouse"
+	executorName  = "executor.gatehouse"
+)
+
+// maxMessage bounds one message: a statement holds its task groups, a batch its rows.
+const maxMessage = 128 << 20
+
+// service is the name of the scheduler's service.
+const service = "/gatehouse.ballista.v1.Submission/"
+
+// client talks to the scheduler, and to executors for results.
+type client struct {
+	tls       *tls.Config
+	scheduler *grpc.ClientConn
+
+	mu        sync.Mutex
+	executors map[string]flight.Client
+}
+
+func newClient(scheduler string, config *tls.Config) (*client, error) {
+	c := &client{tls: config, executors: map[string]flight.Client{}}
+	var err error
+	c.scheduler, err = grpc.NewClient(scheduler, c.options(schedulerName)...)
+	return c, err
+}
+
+// options are those of a connection to a process with the given name in its certificate.
+func (c *client) options(name string) []grpc.DialOption {
+	config := c.tls.Clone()
+	config.ServerName = name
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(credentials.NewTLS(config)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithInitialWindowSize(16 << 20),
+		grpc.WithInitialConnWindowSize(64 << 20),
+	}
+}
+
+func (c *client) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.scheduler.Close()
+	for _, x := range c.executors {
+		err = errors.Join(err, x.Close())
+	}
+	c.executors = nil
+	return err
+}
+
+// executor returns the connection to an executor, which is kept.
+func (c *client) executor(host string, port int32) (flight.Client, error) {
+	address := net.JoinHostPort(host, strconv.Itoa(int(port)))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.executors == nil {
+		return nil, grpc.ErrClientConnClosing
+	}
+	if x, ok := c.executors[address]; ok {
+		return x, nil
+	}
+	x, err := flight.NewClientWithMiddleware(address, nil, nil, c.options(executorName)...)
+	if err == nil {
+		c.executors[address] = x
+	}
+	return x, err
+}
+
+func (c *client) describe(ctx context.Context, s *wire.Statement) (*wire.Description, error) {
+	out := new(wire.Description)
+	return out, c.scheduler.Invoke(ctx, service+"Describe", s, out)
+}
+
+// job is one run that has ended well, with its parts in the result's order.
+type job struct {
+	client *client
+	id     string
+	parts  []*wire.Part
+}
+
+// submit runs a statement and waits for its end.
+func (c *client) submit(ctx context.Context, s *wire.Statement) (*job, error) {
+	// The end of ctx ends the call, and the scheduler cancels the job of a call that has ended.
+	stream, err := c.scheduler.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, service+"Submit")
+	if err != nil {
+		return nil, transport(err)
+	}
+	if err := stream.SendMsg(s); err != nil && !errors.Is(err, io.EOF) {
+		return nil, transport(err)
+	}
+	if err := stream.CloseSend(); err != nil {
+		return nil, transport(err)
+	}
+	j := &job{client: c}
+	for {
+		e := new(wire.Event)
+		if err := stream.RecvMsg(e); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = fmt.Errorf("the scheduler said nothing of the job's end: %w", io.ErrUnexpectedEOF)
+			}
+			return nil, transport(err)
+		}
+		switch e := e.Event.(type) {
+		case *wire.Event_Accepted:
+			j.id = e.Accepted.Id
+		case *wire.Event_Failed:
+			return nil, failed(e.Failed)
+		case *wire.Event_Ready:
+			j.parts = e.Ready.Parts
+			return j, nil
+		}
+	}
+}
+
+// release has the job's files removed. It does not wait for the caller's context, which may have ended.
+func (j *job) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	go func() {
+		defer cancel()
+		// If it cannot be told, the scheduler removes them by itself after a while.
+		_ = j.client.scheduler.Invoke(ctx, service+"Release", &wire.Job{Id: j.id}, new(wire.Done))
+	}()
+}

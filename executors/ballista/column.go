@@ -1,0 +1,167 @@
+package ballista
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"gatehouse/executors"
+)
+
+// column copies values into arrays of the announced type. It copies one by one, so that no buffer of the cluster's goes out: those may
+// hold values under a NULL.
+type column struct {
+	typ     arrow.DataType
+	builder array.Builder
+}
+
+func newColumn(t arrow.DataType, mem memory.Allocator) *column {
+	return &column{typ: t, builder: array.NewBuilder(mem, t)}
+}
+
+func (c *column) release() { c.builder.Release() }
+
+func (c *column) finish() arrow.Array { return c.builder.NewArray() }
+
+// size is how many bytes a value takes.
+func (c *column) size(a arrow.Array, i int) int {
+	switch a := a.(type) {
+	case *array.String:
+		return 4 + a.ValueLen(i)
+	case *array.Binary:
+		return 4 + a.ValueLen(i)
+	}
+	if t, ok := c.typ.(arrow.FixedWidthDataType); ok {
+		return (t.BitWidth() + 7) / 8
+	}
+	return 8
+}
+
+var errRange = &executors.Error{Kind: executors.KindRange}
+
+func (c *column) append(a arrow.Array, i int) error {
+	if a.IsNull(i) || a.DataType().ID() == arrow.NULL {
+		c.builder.AppendNull()
+		return nil
+	}
+	switch b := c.builder.(type) {
+	case *array.StringBuilder:
+		if a, ok := a.(*array.String); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
+	case *array.BinaryBuilder:
+		if a, ok := a.(*array.Binary); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
+	case *array.BooleanBuilder:
+		if a, ok := a.(*array.Boolean); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
+	case *array.Float32Builder:
+		if a, ok := a.(*array.Float32); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
+	case *array.Float64Builder:
+		if a, ok := a.(*array.Float64); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
+	case *array.Date32Builder:
+		if a, ok := a.(*array.Date32); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
+	case *array.Time64Builder:
+		if a, ok := a.(*array.Time64); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
+	case *array.TimestampBuilder:
+		return c.timestamp(b, a, i)
+	case *array.Decimal128Builder:
+		return c.decimal(b, a, i)
+	}
+	return c.integer(a, i)
+}
+
+// timestamp takes dates too, as their midnight.
+func (c *column) timestamp(b *array.TimestampBuilder, a arrow.Array, i int) error {
+	switch a := a.(type) {
+	case *array.Timestamp:
+		b.Append(a.Value(i))
+		return nil
+	case *array.Date32:
+		b.Append(arrow.Timestamp(int64(a.Value(i)) * 86_400_000_000))
+		return nil
+	}
+	return c.other(a)
+}
+
+// decimal takes decimals of the same scale, and integers for those without fraction.
+func (c *column) decimal(b *array.Decimal128Builder, a arrow.Array, i int) error {
+	t := c.typ.(*arrow.Decimal128Type)
+	v, ok := decimal128.Num{}, false
+	if d, is := a.(*array.Decimal128); is {
+		v, ok = d.Value(i), true
+	} else if n, is := integer(a, i); is && t.Scale == 0 {
+		v, ok = decimal128.FromI64(n), true
+	}
+	switch {
+	case !ok:
+		return c.other(a)
+	case !v.FitsInPrecision(t.Precision):
+		return errRange
+	}
+	b.Append(v)
+	return nil
+}
+
+// integer takes integers of any width whose value fits.
+func (c *column) integer(a arrow.Array, i int) error {
+	v, ok := integer(a, i)
+	if !ok {
+		return c.other(a)
+	}
+	switch b := c.builder.(type) {
+	case *array.Int8Builder:
+		if b.Append(int8(v)); int64(int8(v)) != v {
+			return errRange
+		}
+	case *array.Int16Builder:
+		if b.Append(int16(v)); int64(int16(v)) != v {
+			return errRange
+		}
+	case *array.Int32Builder:
+		if b.Append(int32(v)); int64(int32(v)) != v {
+			return errRange
+		}
+	case *array.Int64Builder:
+		b.Append(v)
+	default:
+		return c.other(a)
+	}
+	return nil
+}
+
+func (c *column) other(a arrow.Array) error {
+	return internal("a part has %s for %s", a.DataType(), c.typ)
+}
+
+func integer(a arrow.Array, i int) (int64, bool) {
+	switch a := a.(type) {
+	case *array.Int8:
+		return int64(a.Value(i)), true
+	case *array.Int16:
+		return int64(a.Value(i)), true
+	case *array.Int32:
+		return int64(a.Value(i)), true
+	case *array.Int64:
+		return a.Value(i), true
+	}
+	return 0, false
+}

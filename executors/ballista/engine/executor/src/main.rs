@@ -1,0 +1,140 @@
+//! An executor of a Gatehouse cluster: Ballista's, as a library, whose tasks read governed relations and nothing else.
+//!
+//! It has public keys only, no credential of a storage, and no list of tables. What it reads is in task groups that a gateway signed.
+
+mod commands;
+mod config;
+mod connections;
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_flight::flight_service_server::FlightServiceServer;
+use ballista_core::extension::SessionConfigExt;
+use ballista_core::registry::BallistaFunctionRegistry;
+use ballista_core::serde::protobuf::ExecutorRegistration;
+use ballista_core::serde::protobuf::executor_grpc_server::ExecutorGrpcServer;
+use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
+use ballista_core::serde::scheduler::{ExecutorOperatingSystemSpecification, ExecutorSpecification};
+use ballista_core::serde::{BallistaCodec, BallistaLogicalExtensionCodec, BallistaPhysicalExtensionCodec};
+use ballista_core::{BALLISTA_PROTOCOL_VERSION, ConfigProducer, RuntimeProducer};
+use ballista_executor::execution_engine::DefaultExecutionEngine;
+use ballista_executor::execution_loop::poll_loop;
+use ballista_executor::executor::Executor;
+use ballista_executor::flight_service::BallistaFlightService;
+use ballista_executor::health::ExecutorHealth;
+use ballista_executor::metrics::LoggingMetricsCollector;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::SessionConfig;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use governed::codec::GovernedCodec;
+use governed::exec::Runner;
+use governed::guard::Guard;
+use governed::session;
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::{Endpoint, Server};
+
+use commands::Commands;
+use config::{Config, Failure};
+use connections::Connections;
+
+/// The largest message: a plan holds its task groups.
+const MAX_MESSAGE: usize = 128 << 20;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let path = std::env::args().nth(1).ok_or("usage: gatehouse-executor CONFIG.json")?;
+    let config = Config::read(Path::new(&path))?;
+    governed::process::start();
+    let work = work_folder(&config)?;
+    let data = TcpListener::bind(&config.listen).await?;
+    let command = TcpListener::bind((data.local_addr()?.ip(), 0)).await?;
+    // The first line tells the port to whoever started the process.
+    println!(r#"{{"data":{}}}"#, data.local_addr()?.port());
+
+    let executor = Arc::new(engine(&config, &work, data.local_addr()?.port(), command.local_addr()?.port())?);
+    let flight = FlightServiceServer::new(BallistaFlightService::new(work.clone()))
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
+    let scheduler = Endpoint::from_shared(format!("https://{}", config.scheduler))?
+        .tls_config(config.client_tls("scheduler.gatehouse")?)?
+        .tcp_nodelay(true)
+        .connect_timeout(Duration::from_secs(5))
+        .timeout(Duration::from_secs(20))
+        .connect_lazy();
+    let scheduler = SchedulerGrpcClient::new(scheduler).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE);
+    let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> = BallistaCodec::new(
+        Arc::new(BallistaLogicalExtensionCodec::default()),
+        Arc::new(GovernedCodec::new(Arc::new(BallistaPhysicalExtensionCodec::default()))),
+    );
+    let outcome: Result<(), Failure> = tokio::select! {
+        done = Server::builder()
+            .tls_config(config.data_tls()?)?
+            .tcp_nodelay(true)
+            .add_service(flight)
+            .serve_with_incoming(TcpListenerStream::new(data)) => done.map_err(Into::into),
+        done = Server::builder()
+            .tls_config(config.command_tls()?)?
+            .add_service(ExecutorGrpcServer::new(Commands::new(Arc::clone(&executor))))
+            .serve_with_incoming(TcpListenerStream::new(command)) => done.map_err(Into::into),
+        done = poll_loop(scheduler, executor, codec, None, None, ExecutorHealth::new()) => done.map_err(Into::into),
+        () = governed::process::stopped() => Ok(()),
+    };
+    std::fs::remove_dir_all(&work)?;
+    outcome?;
+    // Tasks that still run have nobody to tell.
+    std::process::exit(0)
+}
+
+/// Makes an empty folder that only this user can look into.
+fn work_folder(config: &Config) -> Result<String, Failure> {
+    match std::fs::remove_dir_all(&config.work) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
+        _ => {}
+    }
+    std::fs::DirBuilder::new().mode(0o700).create(&config.work)?;
+    Ok(config.work.to_str().ok_or("the work folder's name is no text")?.to_owned())
+}
+
+fn engine(config: &Config, work: &str, port: u16, grpc_port: u16) -> Result<Executor, Failure> {
+    let registration = ExecutorRegistration {
+        id: uuid::Uuid::new_v4().to_string(),
+        host: Some(config.host.clone()),
+        port: u32::from(port),
+        grpc_port: u32::from(grpc_port),
+        specification: Some(ExecutorSpecification::default().with_vcores(config.cores as u32).into()),
+        os_info: Some(ExecutorOperatingSystemSpecification::default().into()),
+        ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
+    };
+    let runner =
+        Arc::new(Runner { guard: Guard::open(config.keys.clone())?, state: session::builder(session::configure(SessionConfig::new())).build() });
+    let tls = config.client_tls("executor.gatehouse")?;
+    let base = session::configure(SessionConfig::new_with_ballista())
+        .with_extension(runner)
+        .with_ballista_use_tls(true)
+        .with_ballista_override_create_grpc_client_endpoint(Arc::new(move |endpoint: Endpoint| Ok(endpoint.tls_config(tls.clone())?)));
+    let configs: ConfigProducer = Arc::new(move || base.clone());
+    // One pool of memory for all tasks: who needs more may have it as long as the others need less.
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(FairSpillPool::new(config.memory)))
+        .with_temp_file_path(Path::new(work).join("spill"))
+        .build_arc()?;
+    let runtimes: RuntimeProducer = Arc::new(move |_| Ok(Arc::clone(&runtime)));
+    let mut functions = BallistaFunctionRegistry::default();
+    functions.scalar_functions.extend(session::scalar_functions().into_iter().map(|f| (f.name().to_owned(), f)));
+    functions.aggregate_functions.extend(session::aggregate_functions().into_iter().map(|f| (f.name().to_owned(), f)));
+    Ok(Executor::new(
+        registration,
+        work,
+        runtimes,
+        configs,
+        Arc::new(functions),
+        Arc::new(LoggingMetricsCollector::default()),
+        config.cores,
+        Arc::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default()))),
+    ))
+}

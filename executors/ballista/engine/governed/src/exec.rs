@@ -1,0 +1,211 @@
+//! The node of a governed relation. Its input's rows are task groups; its own rows are what the user may see.
+//!
+//! The input is a memory table because Ballista cuts one apart by itself: each task gets the rows of its own partitions. The node says
+//! nothing of predicates, orders or columns that an optimiser could use, so no expression of a statement can get below it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{BinaryArray, RecordBatch, StringArray};
+use arrow::datatypes::SchemaRef;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, internal_err};
+use datafusion::error::Result;
+use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+
+use crate::failure::failure;
+use crate::guard::{Guard, Place};
+use crate::payload::Payload;
+use crate::policy::Policy;
+use crate::read;
+use crate::wire::Class;
+
+/// What an executor gives its tasks: the guard, and a session to plan policies with.
+pub struct Runner {
+    /// Checks credentials.
+    pub guard: Guard,
+    /// Plans the expressions of policies.
+    pub state: SessionState,
+}
+
+/// What a node is made of, apart from its input.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    /// The relation's name in the statement.
+    pub relation: String,
+    /// The shown columns that the statement uses.
+    pub projection: Vec<usize>,
+    /// The schema of those.
+    pub schema: SchemaRef,
+    /// Upper bounds, for the optimiser.
+    pub rows: u64,
+    /// See rows.
+    pub bytes: u64,
+}
+
+/// Reads a governed relation.
+#[derive(Debug)]
+pub struct GovernedExec {
+    scan: Scan,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl GovernedExec {
+    /// Returns a node over an input whose rows are task groups.
+    pub fn new(scan: Scan, input: Arc<dyn ExecutionPlan>) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&scan.schema)),
+            Partitioning::UnknownPartitioning(input.properties().partitioning.partition_count()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Self { scan, input, properties: Arc::new(properties), metrics: ExecutionPlanMetricsSet::new() }
+    }
+
+    /// What the node is made of.
+    pub fn scan(&self) -> &Scan {
+        &self.scan
+    }
+}
+
+impl DisplayAs for GovernedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GovernedExec: relation={}, columns={}", self.scan.relation, self.scan.schema.fields().len())
+    }
+}
+
+impl ExecutionPlan for GovernedExec {
+    fn name(&self) -> &str {
+        "GovernedExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(&self, _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => Ok(Arc::new(Self::new(self.scan.clone(), input))),
+            _ => internal_err!("GovernedExec has one input"),
+        }
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let Some(runner) = context.session_config().get_extension::<Runner>() else {
+            return Err(failure(Class::Internal, "a governed scan outside of an executor"));
+        };
+        let metrics = BaselineMetrics::new(&self.metrics, partition);
+        let task = Task {
+            runner,
+            scan: self.scan.clone(),
+            query: context.session_id(),
+            job: job_of(context.task_id().as_deref().unwrap_or_default()).to_owned(),
+            batch_rows: context.session_config().batch_size(),
+        };
+        let groups = self.input.execute(partition, context)?;
+        let rows = groups.map(move |batch| task.run(&batch?)).try_flatten().inspect_ok(move |b| {
+            metrics.record_output(b.num_rows());
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.scan.schema), rows)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        let parts = args.partition().map_or(1, |_| self.properties.partitioning.partition_count().max(1));
+        let mut s = Statistics::new_unknown(&self.scan.schema);
+        s.num_rows = Precision::Inexact(self.scan.rows as usize / parts);
+        s.total_byte_size = Precision::Inexact(self.scan.bytes as usize / parts);
+        Ok(Arc::new(s))
+    }
+}
+
+/// The job's id in the id of one of its tasks, "TID job/stage.attempt/task.attempt".
+fn job_of(task: &str) -> &str {
+    let task = task.strip_prefix("TID ").unwrap_or(task);
+    task.split_once('/').map_or(task, |(job, _)| job)
+}
+
+/// One partition's work.
+struct Task {
+    runner: Arc<Runner>,
+    scan: Scan,
+    query: String,
+    job: String,
+    batch_rows: usize,
+}
+
+impl Task {
+    /// Reads the groups of a batch of the input, after each has shown its credential.
+    fn run(&self, groups: &RecordBatch) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let payloads = groups.column(0).as_any().downcast_ref::<BinaryArray>();
+        let tokens = groups.column(1).as_any().downcast_ref::<StringArray>();
+        let (Some(payloads), Some(tokens)) = (payloads, tokens) else {
+            return Err(failure(Class::Credential, "task groups of another form"));
+        };
+        let place = Place { query: &self.query, job: &self.job, relation: &self.scan.relation };
+        let mut streams = Vec::new();
+        for i in 0..groups.num_rows() {
+            let payload = self.runner.guard.admit(&place, payloads.value(i), tokens.value(i))?;
+            streams.push(self.group(payload)?);
+        }
+        Ok(stream::iter(streams).flatten().boxed())
+    }
+
+    fn group(&self, payload: Payload) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let schema = Arc::new(payload.schema.project(&self.scan.projection)?);
+        if !same(&schema, &self.scan.schema) {
+            return Err(failure(Class::Credential, "a task group of other columns"));
+        }
+        let policy = Policy::new(&payload, &self.scan.projection, &self.scan.schema, &self.runner.state)?;
+        let (read, batch_rows, needed) = (payload.read, self.batch_rows, policy.needed().to_vec());
+        Ok(stream::iter(payload.files)
+            .then(move |f| {
+                let (read, needed) = (Arc::clone(&read), needed.clone());
+                async move { read::open(&f, &read, &needed, batch_rows).await }
+            })
+            .try_flatten()
+            .map(move |batch| policy.apply(batch?))
+            .try_filter(|b| std::future::ready(b.num_rows() > 0))
+            .boxed())
+    }
+}
+
+fn same(a: &SchemaRef, b: &SchemaRef) -> bool {
+    a.fields().len() == b.fields().len() && a.fields().iter().zip(b.fields()).all(|(a, b)| a.name() == b.name() && a.data_type() == b.data_type())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_of_tasks() {
+        assert_eq!(job_of("TID 5f1c-77/3.0/12.1"), "5f1c-77");
+        assert_eq!(job_of("other"), "other");
+    }
+}

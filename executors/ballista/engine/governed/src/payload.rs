@@ -1,0 +1,83 @@
+//! A task group, decoded.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::ipc::convert::try_schema_from_ipc_buffer;
+use datafusion::error::{DataFusionError, Result};
+use prost::Message;
+
+use crate::wire;
+
+/// The key of a field's metadata that holds its Iceberg field id.
+pub const FIELD_ID: &str = "PARQUET:field_id";
+
+/// All that one task group reads and shows.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct Payload {
+    pub query: String,
+    pub subject: String,
+    pub user_issuer: String,
+    pub relation: String,
+    /// The columns to read, by the names that filter and masks use.
+    pub read: SchemaRef,
+    pub files: Vec<wire::File>,
+    pub filter: Option<String>,
+    pub pushed: Vec<String>,
+    pub columns: Vec<Value>,
+    /// The columns that are shown.
+    pub schema: SchemaRef,
+}
+
+/// Where a shown column comes from.
+#[derive(Debug)]
+pub enum Value {
+    /// A column to read, by place.
+    Raw(usize),
+    /// An expression over the columns to read.
+    Mask(String),
+}
+
+impl Payload {
+    /// Reads a payload's bytes, strictly.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let w = wire::Payload::decode(bytes).map_err(|e| DataFusionError::External(Box::new(e)))?;
+        let read = schema(&w.read)?;
+        let shown = schema(&w.schema)?;
+        let mut columns = Vec::new();
+        for c in w.columns {
+            columns.push(match c.value {
+                Some(wire::column::Value::Raw(i)) if (i as usize) < read.fields().len() && i >= 0 => Value::Raw(i as usize),
+                Some(wire::column::Value::Mask(text)) => Value::Mask(text),
+                _ => return Err(DataFusionError::Internal("a column without a value".into())),
+            });
+        }
+        if columns.len() != shown.fields().len() {
+            return Err(DataFusionError::Internal("columns and their schema differ".into()));
+        }
+        Ok(Self {
+            query: w.query,
+            subject: w.subject,
+            user_issuer: w.user_issuer,
+            relation: w.relation,
+            read,
+            files: w.files,
+            filter: (!w.filter.is_empty()).then_some(w.filter),
+            pushed: w.pushed,
+            columns,
+            schema: shown,
+        })
+    }
+}
+
+/// Reads an Arrow IPC schema message.
+pub fn schema(message: &[u8]) -> Result<SchemaRef> {
+    let schema: Schema = try_schema_from_ipc_buffer(message)?;
+    Ok(Arc::new(schema))
+}
+
+/// The Iceberg field id of a field.
+pub fn field_id(f: &arrow::datatypes::Field) -> Option<i32> {
+    f.metadata().get(FIELD_ID)?.parse().ok()
+}

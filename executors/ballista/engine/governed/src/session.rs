@@ -1,0 +1,51 @@
+//! The session in which statements and policies are planned, the same in scheduler and executors.
+
+use std::sync::Arc;
+
+use datafusion::config::Dialect;
+use datafusion::execution::SessionStateDefaults;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::prelude::SessionConfig;
+
+use crate::checked::{Op, arithmetic, sum};
+use crate::semantics::Semantics;
+
+/// Sets what the meaning of a statement depends on.
+pub fn configure(mut config: SessionConfig) -> SessionConfig {
+    let options = config.options_mut();
+    options.sql_parser.dialect = Dialect::PostgreSQL;
+    options.sql_parser.parse_float_as_decimal = true;
+    options.sql_parser.default_null_ordering = "nulls_last".to_owned();
+    options.sql_parser.map_string_types_to_utf8view = false;
+    options.execution.time_zone = Some("+00:00".to_owned());
+    options.catalog.information_schema = false;
+    config
+}
+
+/// A session's state with our functions and semantics.
+pub fn builder(config: SessionConfig) -> SessionStateBuilder {
+    let mut planners: Vec<Arc<dyn ExprPlanner>> = vec![Arc::new(Semantics)];
+    planners.extend(SessionStateDefaults::default_expr_planners());
+    let mut scalars = SessionStateDefaults::default_scalar_functions();
+    scalars.extend(scalar_functions());
+    let mut aggregates = SessionStateDefaults::default_aggregate_functions();
+    aggregates.extend(aggregate_functions());
+    SessionStateBuilder::new()
+        .with_config(config)
+        .with_default_features()
+        .with_expr_planners(planners)
+        .with_scalar_functions(scalars)
+        .with_aggregate_functions(aggregates)
+}
+
+/// Our scalar functions, for registries.
+pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
+    [Op::Add, Op::Sub, Op::Mul].into_iter().map(arithmetic).collect()
+}
+
+/// Our aggregate functions, for registries. They take the place of others with the same name.
+pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
+    vec![sum()]
+}

@@ -1,0 +1,71 @@
+//! The scheduler's configuration, one JSON file.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
+
+/// What the file says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Where the gateway submits, address and port; port 0: any.
+    pub submit: String,
+    /// Where executors ask for work.
+    pub cluster: String,
+    /// PEM files of the scheduler's own certificate and key.
+    pub certificate: PathBuf,
+    /// See certificate.
+    pub key: PathBuf,
+    /// The authority that signs certificates of executors, PEM.
+    pub cluster_authority: PathBuf,
+    /// The authority that signs certificates of gateways, PEM.
+    pub gateway_authority: PathBuf,
+    /// How many partitions a shuffle has; about the number of cores of all executors.
+    #[serde(default = "partitions")]
+    pub partitions: usize,
+    /// Seconds without a word after which an executor counts as lost.
+    #[serde(default = "patience")]
+    pub executor_timeout: u64,
+}
+
+fn partitions() -> usize {
+    4
+}
+
+fn patience() -> u64 {
+    20
+}
+
+/// Any error, for main.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl Config {
+    /// Reads the file.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+    }
+
+    fn identity(&self) -> Result<Identity, Failure> {
+        Ok(Identity::from_pem(std::fs::read(&self.certificate)?, std::fs::read(&self.key)?))
+    }
+
+    /// The port for gateways trusts their authority only.
+    pub fn submit_tls(&self) -> Result<ServerTlsConfig, Failure> {
+        Ok(ServerTlsConfig::new().identity(self.identity()?).client_ca_root(authority(&self.gateway_authority)?))
+    }
+
+    /// The port for executors trusts theirs only.
+    pub fn cluster_tls(&self) -> Result<ServerTlsConfig, Failure> {
+        Ok(ServerTlsConfig::new().identity(self.identity()?).client_ca_root(authority(&self.cluster_authority)?))
+    }
+
+    /// For calls to executors.
+    pub fn executor_tls(&self) -> Result<ClientTlsConfig, Failure> {
+        Ok(ClientTlsConfig::new().identity(self.identity()?).ca_certificate(authority(&self.cluster_authority)?).domain_name("executor.gatehouse"))
+    }
+}
+
+fn authority(path: &Path) -> Result<Certificate, Failure> {
+    Ok(Certificate::from_pem(std::fs::read(path)?))
+}

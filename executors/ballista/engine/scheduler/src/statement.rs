@@ -1,0 +1,65 @@
+//! A statement of a gateway as a plan.
+
+use std::sync::Arc;
+
+use arrow_flight::{IpcMessage, SchemaAsIpc};
+use ballista_core::extension::SessionConfigExt;
+use ballista_core::optimizer::ballista_default_optimizer_rules;
+use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::ipc::writer::IpcWriteOptions;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use governed::payload::Payload;
+use governed::policy::Policy;
+use governed::relation::Relation;
+use governed::wire;
+use governed::{failure, session, wall};
+
+/// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
+pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionContext>, LogicalPlan)> {
+    if s.query.is_empty() {
+        return Err(DataFusionError::Plan("a statement without id".to_owned()));
+    }
+    let config = session::configure(SessionConfig::new_with_ballista())
+        .with_target_partitions(partitions)
+        .with_ballista_use_tls(true)
+        .set_usize("ballista.scheduler.max_partitions_per_task", 1);
+    let state = session::builder(config).with_session_id(s.query).with_optimizer_rules(ballista_default_optimizer_rules()).build();
+    let context = SessionContext::new_with_state(state);
+    for r in s.relations {
+        let relation = Relation::new(r)?;
+        context.register_table(relation.name().to_owned(), Arc::new(relation))?;
+    }
+    let plan = context.state().create_logical_plan(&s.sql).await?;
+    wall::check(&plan)?;
+    Ok((Arc::new(context), plan))
+}
+
+/// Checks that executors will be able to evaluate the policies of a statement's relations.
+pub fn check_policies(s: &wire::Statement) -> Result<()> {
+    let state = session::builder(session::configure(SessionConfig::new())).build();
+    for g in s.relations.iter().flat_map(|r| &r.groups) {
+        let payload = Payload::decode(&g.payload)?;
+        let all: Vec<usize> = (0..payload.columns.len()).collect();
+        if let Err(e) = Policy::new(&payload, &all, &payload.schema, &state) {
+            log::info!("a policy cannot be evaluated: {e}");
+            return Err(failure::unsupported("reading one of its tables"));
+        }
+    }
+    Ok(())
+}
+
+/// The columns of a statement's result, as an IPC message.
+pub fn describe(context: &SessionContext, plan: &LogicalPlan) -> Result<Vec<u8>> {
+    let optimised = context.state().optimize(plan)?;
+    wall::check_size(&optimised)?;
+    let schema: Schema = optimised.schema().as_arrow().clone();
+    let message: IpcMessage = SchemaAsIpc::new(&schema, &IpcWriteOptions::default()).try_into()?;
+    Ok(message.0.to_vec())
+}
+
+/// An error for the gateway.
+pub fn failed(text: &str) -> wire::Failure {
+    wire::Failure { class: failure::class_of(text) as i32, hint: failure::hint(text).unwrap_or_default().to_owned(), cause: text.to_owned() }
+}

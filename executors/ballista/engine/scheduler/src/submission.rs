@@ -1,0 +1,184 @@
+//! The service for gateways.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ballista_core::JobId;
+use ballista_core::serde::protobuf::job_status::Status as Progress;
+use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
+use ballista_core::serde::protobuf::{self, CleanJobDataParams, JobStatus, PartitionLocation};
+use ballista_core::serde::scheduler::{Action, ShuffleFileKind};
+use ballista_scheduler::scheduler_server::SchedulerServer;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::prelude::SessionContext;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use futures::Stream;
+use governed::wire::{self, event};
+use prost::Message;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Request, Response, Status};
+
+use crate::statement;
+use crate::submission_server::generated::Submission;
+
+type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+
+/// How often a job's state is looked up: what it tells by itself may get lost.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Serves gateways.
+pub struct Service {
+    scheduler: Scheduler,
+    partitions: usize,
+}
+
+impl Service {
+    /// Returns the service of a scheduler.
+    pub fn new(scheduler: Scheduler, partitions: usize) -> Self {
+        Self { scheduler, partitions }
+    }
+}
+
+type Events = Pin<Box<dyn Stream<Item = Result<wire::Event, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Submission for Service {
+    type SubmitStream = Events;
+
+    async fn describe(&self, request: Request<wire::Statement>) -> Result<Response<wire::Description>, Status> {
+        let s = request.into_inner();
+        let described = async {
+            statement::check_policies(&s)?;
+            let (context, plan) = statement::plan(s, self.partitions).await?;
+            statement::describe(&context, &plan)
+        };
+        Ok(Response::new(match described.await {
+            Ok(schema) => wire::Description { schema, failure: None },
+            Err(e) => wire::Description { schema: Vec::new(), failure: Some(statement::failed(&e.to_string())) },
+        }))
+    }
+
+    async fn submit(&self, request: Request<wire::Statement>) -> Result<Response<Self::SubmitStream>, Status> {
+        let s = request.into_inner();
+        let (events, stream) = mpsc::channel(4);
+        let job = Job { scheduler: self.scheduler.clone(), deadline: s.deadline, events };
+        match statement::plan(s, self.partitions).await {
+            Ok((context, plan)) => {
+                tokio::spawn(job.run(context, plan));
+            }
+            Err(e) => job.send(event::Event::Failed(statement::failed(&e.to_string()))).await,
+        }
+        Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
+    }
+
+    async fn cancel(&self, request: Request<wire::Job>) -> Result<Response<wire::Done>, Status> {
+        end(&self.scheduler, request.into_inner().id.into(), true).await;
+        Ok(Response::new(wire::Done {}))
+    }
+
+    async fn release(&self, request: Request<wire::Job>) -> Result<Response<wire::Done>, Status> {
+        end(&self.scheduler, request.into_inner().id.into(), false).await;
+        Ok(Response::new(wire::Done {}))
+    }
+}
+
+/// Ends a job, and has its files removed.
+async fn end(scheduler: &Scheduler, id: JobId, running: bool) {
+    if running && let Err(e) = scheduler.cancel_job(id.clone()).await {
+        log::warn!("job {id} cannot be cancelled: {e}");
+    }
+    let clean = CleanJobDataParams { job_id: id.to_string(), remove_stage_ids: Vec::new() };
+    if let Err(e) = SchedulerGrpc::clean_job_data(scheduler, Request::new(clean)).await {
+        log::warn!("the files of job {id} cannot be removed: {e}");
+    }
+}
+
+/// One statement that runs.
+struct Job {
+    scheduler: Scheduler,
+    deadline: i64,
+    events: mpsc::Sender<Result<wire::Event, Status>>,
+}
+
+impl Job {
+    async fn send(&self, e: event::Event) {
+        // Nobody listens any more: the job has been cancelled for that.
+        let _ = self.events.send(Ok(wire::Event { event: Some(e) })).await;
+    }
+
+    async fn run(self, context: Arc<SessionContext>, plan: LogicalPlan) {
+        let (progress, mut told) = mpsc::channel(64);
+        // Files of shuffles are kept by the job's name: it is never empty, and never another's.
+        let name = format!("{}-{}", context.session_id(), uuid::Uuid::new_v4());
+        let id = match self.scheduler.submit_job(&name, context, &plan, Some(progress)).await {
+            Ok(id) => id,
+            Err(e) => return self.send(event::Event::Failed(statement::failed(&e.to_string()))).await,
+        };
+        self.send(event::Event::Accepted(wire::Job { id: id.to_string() })).await;
+        let left = self.left();
+        let outcome = tokio::select! {
+            outcome = self.outcome(&id, &mut told) => outcome,
+            () = tokio::time::sleep(left) => {
+                Err(wire::Failure { class: wire::Class::Cancelled as i32, hint: String::new(), cause: "the deadline has passed".to_owned() })
+            }
+            () = self.events.closed() => {
+                log::info!("job {id}: its gateway went away");
+                return end(&self.scheduler, id, true).await;
+            }
+        };
+        match outcome {
+            Ok(parts) => self.send(event::Event::Ready(wire::Ready { parts })).await,
+            Err(failure) => {
+                end(&self.scheduler, id, failure.class == wire::Class::Cancelled as i32).await;
+                self.send(event::Event::Failed(failure)).await;
+            }
+        }
+    }
+
+    fn left(&self) -> Duration {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64);
+        Duration::from_millis(self.deadline.saturating_sub(now).max(0) as u64)
+    }
+
+    async fn outcome(&self, id: &JobId, told: &mut mpsc::Receiver<JobStatus>) -> Result<Vec<wire::Part>, wire::Failure> {
+        let mut tells = true;
+        loop {
+            let status = tokio::select! {
+                s = told.recv(), if tells => {
+                    tells = s.is_some();
+                    s
+                }
+                () = tokio::time::sleep(LOOK) => self.scheduler.state.task_manager.get_job_status(id).await.ok().flatten(),
+            };
+            match status.and_then(|s| s.status) {
+                Some(Progress::Successful(s)) => {
+                    return s.partition_location.iter().map(part).collect::<Result<_, _>>().map_err(|e| statement::failed(&e));
+                }
+                Some(Progress::Failed(f)) => return Err(statement::failed(&f.error)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Where a partition of the result is, with the ticket for it.
+fn part(l: &PartitionLocation) -> Result<wire::Part, String> {
+    let (Some(id), Some(at)) = (&l.partition_id, &l.executor_meta) else {
+        return Err("a partition of the result without a place".to_owned());
+    };
+    let action = Action::FetchPartition {
+        job_id: id.job_id.clone().into(),
+        stage_id: id.stage_id as usize,
+        partition_id: id.partition_id as usize,
+        host: at.host.clone(),
+        port: at.port as u16,
+        file_id: l.file_id,
+        layout: l.layout(),
+        file_kind: ShuffleFileKind::Data,
+        byte_ranges: Vec::new(),
+    };
+    let ticket: protobuf::Action = action.try_into().map_err(|e| format!("{e:?}"))?;
+    Ok(wire::Part { host: at.host.clone(), port: at.port as i32, ticket: ticket.encode_to_vec() })
+}

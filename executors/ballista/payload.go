@@ -1,0 +1,257 @@
+package ballista
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"google.golang.org/protobuf/proto"
+
+	"gatehouse/auth"
+	"gatehouse/catalog"
+	"gatehouse/executors/ballista/wire"
+	"gatehouse/plan"
+)
+
+// fieldID is the key of a field's metadata that holds its id.
+const fieldID = "PARQUET:field_id"
+
+// describedRelations are the relations without files and credentials. Whatever the cluster cannot read is refused here, before anything runs.
+func describedRelations(p *plan.Plan) ([]*wire.Relation, error) {
+	var out []*wire.Relation
+	for i := range p.Relations() {
+		r := &p.Relations()[i]
+		payload, err := newPayload(p, r)
+		if err != nil {
+			return nil, err
+		}
+		bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(payload)
+		if err != nil {
+			return nil, internal("%w", err)
+		}
+		w, err := newRelation(r)
+		if err != nil {
+			return nil, err
+		}
+		// Without a credential nobody can run it; the scheduler plans its expressions.
+		w.Groups = []*wire.TaskGroup{{Payload: bytes}}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// relations are the relations with their task groups, each with a credential of its own.
+func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relation, error) {
+	var out []*wire.Relation
+	for i := range p.Relations() {
+		r := &p.Relations()[i]
+		w, err := newRelation(r)
+		if err != nil {
+			return nil, err
+		}
+		files, err := scanFiles(ctx, &r.Scan)
+		if err != nil {
+			return nil, err
+		}
+		for _, group := range split(files, x.config.GroupBytes) {
+			g, err := x.taskGroup(p, r, group)
+			if err != nil {
+				return nil, err
+			}
+			w.Groups = append(w.Groups, g)
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// taskGroup makes and signs one payload.
+func (x *Executor) taskGroup(p *plan.Plan, r *plan.Relation, files []*wire.File) (*wire.TaskGroup, error) {
+	payload, err := newPayload(p, r)
+	if err != nil {
+		return nil, err
+	}
+	payload.Files = files
+	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(payload)
+	if err != nil {
+		return nil, internal("%w", err)
+	}
+	// Credentials have whole seconds; rounding up keeps them alive until the statement's own deadline ends it.
+	expires := p.Deadline().Truncate(time.Second)
+	if expires.Before(p.Deadline()) {
+		expires = expires.Add(time.Second)
+	}
+	sum := sha256.Sum256(bytes)
+	token, err := x.config.Minter.Mint(auth.TaskClaims{
+		Issuer: x.config.Issuer, Subject: p.Identity().Subject, UserIss: p.Identity().Issuer,
+		Query: p.Query(), Relation: r.CTE, Digest: base64.RawURLEncoding.EncodeToString(sum[:]), Expires: expires,
+	})
+	if err != nil {
+		return nil, internal("signing a task group: %w", err)
+	}
+	return &wire.TaskGroup{Payload: bytes, Token: token.Reveal()}, nil
+}
+
+// newRelation is what the optimiser sees.
+func newRelation(r *plan.Relation) (*wire.Relation, error) {
+	schema, err := shownSchema(r)
+	if err != nil {
+		return nil, err
+	}
+	var bytes int64
+	for i := range r.Scan.Files {
+		bytes += r.Scan.Files[i].Size
+	}
+	return &wire.Relation{Name: r.CTE, Schema: schema, Rows: r.Scan.Rows, Bytes: bytes}, nil
+}
+
+// newPayload is a payload without files.
+func newPayload(p *plan.Plan, r *plan.Relation) (*wire.Payload, error) {
+	out := &wire.Payload{Query: p.Query(), Subject: p.Identity().Subject, UserIssuer: p.Identity().Issuer, Relation: r.CTE}
+	var err error
+	if out.Read, err = readSchema(r.Scan.Fields); err != nil {
+		return nil, err
+	}
+	if out.Schema, err = shownSchema(r); err != nil {
+		return nil, err
+	}
+	if r.Filter != nil {
+		if out.Filter, err = expression(r.Filter); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range r.Pushed {
+		text, err := expression(n)
+		if err != nil {
+			return nil, err
+		}
+		out.Pushed = append(out.Pushed, text)
+	}
+	for _, c := range r.Columns {
+		w := &wire.Column{}
+		at := slices.IndexFunc(r.Scan.Fields, func(f plan.Field) bool { return f.ID == c.FieldID })
+		switch {
+		case c.Mask != nil:
+			text, err := expression(c.Mask)
+			if err != nil {
+				return nil, err
+			}
+			w.Value = &wire.Column_Mask{Mask: text}
+		case at < 0:
+			return nil, internal("column %d of %s is not read", c.FieldID, r.CTE)
+		default:
+			w.Value = &wire.Column_Raw{Raw: int32(at)}
+		}
+		out.Columns = append(out.Columns, w)
+	}
+	for _, d := range r.Scan.Deletes {
+		if d.Kind == plan.EqualityDeletes {
+			return nil, unsupported("reading a table with equality deletes", nil)
+		}
+	}
+	return out, nil
+}
+
+// readSchema names the columns to read as filter and masks do.
+func readSchema(fields []plan.Field) ([]byte, error) {
+	var out []arrow.Field
+	for _, f := range fields {
+		t, err := arrowType(f.Type)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(f.Nested) > 0:
+			return nil, unsupported("reading a column of a nested type", nil)
+		case f.Default != nil:
+			return nil, unsupported("reading a column with an initial default", nil)
+		case f.ID == catalog.RowIDField || f.ID == catalog.LastUpdatedField:
+			return nil, unsupported("row lineage", nil)
+		}
+		meta := arrow.NewMetadata([]string{fieldID}, []string{strconv.Itoa(f.ID)})
+		out = append(out, arrow.Field{Name: f.Name, Type: t, Nullable: true, Metadata: meta})
+	}
+	return flight.SerializeSchema(arrow.NewSchema(out, nil), memory.DefaultAllocator), nil
+}
+
+func shownSchema(r *plan.Relation) ([]byte, error) {
+	var out []arrow.Field
+	for _, c := range r.Columns {
+		t, err := arrowType(c.Type)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, arrow.Field{Name: c.Name, Type: t, Nullable: true})
+	}
+	return flight.SerializeSchema(arrow.NewSchema(out, nil), memory.DefaultAllocator), nil
+}
+
+// scanFiles are a scan's files with their deleted positions.
+func scanFiles(ctx context.Context, s *plan.Scan) ([]*wire.File, error) {
+	deletes := newDeletes(s)
+	var out []*wire.File
+	for i := range s.Files {
+		f := &s.Files[i]
+		path, err := localPath(f.Path)
+		if err != nil {
+			return nil, err
+		}
+		w := &wire.File{Path: path, Size: f.Size, Rows: f.Rows}
+		if w.Deleted, err = deletes.of(ctx, f); err != nil {
+			return nil, err
+		}
+		for _, id := range slices.Sorted(maps.Keys(f.Constants)) {
+			c := &wire.Constant{Field: int32(id), Null: f.Constants[id] == nil}
+			if v := f.Constants[id]; v != nil {
+				c.Text = *v
+			}
+			w.Constants = append(w.Constants, c)
+		}
+		for _, name := range slices.Sorted(maps.Keys(f.Mapping)) {
+			w.Mapping = append(w.Mapping, &wire.Name{Name: name, Field: int32(f.Mapping[name])})
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// split makes groups of about size bytes, large files cut by ranges. There is always a group: one without files has no rows.
+func split(files []*wire.File, size int64) [][]*wire.File {
+	var out [][]*wire.File
+	var group []*wire.File
+	var filled int64
+	for _, f := range files {
+		if f.Size > size+size/2 {
+			n := (f.Size + size - 1) / size
+			for i := range n {
+				part := proto.CloneOf(f)
+				part.Start, part.Length = i*f.Size/n, (i+1)*f.Size/n-i*f.Size/n
+				out = append(out, []*wire.File{part})
+			}
+			continue
+		}
+		if filled += f.Size; filled > size && len(group) > 0 {
+			out, group, filled = append(out, group), nil, f.Size
+		}
+		group = append(group, f)
+	}
+	if len(group) > 0 || len(out) == 0 {
+		out = append(out, group)
+	}
+	return out
+}
+
+func localPath(location string) (string, error) {
+	path, err := plan.LocalPath(location)
+	if err != nil {
+		return "", unsupported("reading files that are not local", fmt.Errorf("location %q: %w", location, err))
+	}
+	return path, nil
+}

@@ -1,0 +1,249 @@
+package ballista
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/flight"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+)
+
+// The bounds of a batch. Small batches cost the client more than the server; one message must stay under the usual 4 MiB. Batches end
+// after numbers of rows and bytes that the visible rows alone decide: those of the cluster depend on what a filter took out.
+const (
+	maxBatchRows  = 64 << 10
+	maxBatchBytes = 3 << 20
+	firstRows     = 1024
+)
+
+// reader streams a job's result, part after part. Next and Release may be called by different goroutines.
+type reader struct {
+	refs   atomic.Int64
+	ctx    context.Context
+	cancel context.CancelFunc
+	s      *Prepared
+	job    *job
+
+	mu      sync.Mutex // held while Next works
+	columns []*column
+	parts   int // that have been opened
+	part    *flight.Reader
+	batch   arrow.RecordBatch // of the part
+	at      int               // rows of batch that are used up
+	first   bool
+	out     arrow.RecordBatch
+	ended   bool
+
+	why  sync.Mutex
+	err  error
+	once sync.Once
+}
+
+var _ array.RecordReader = (*reader)(nil)
+
+func newReader(ctx context.Context, cancel context.CancelFunc, s *Prepared, j *job) *reader {
+	r := &reader{ctx: ctx, cancel: cancel, s: s, job: j, first: true}
+	r.refs.Store(1)
+	return r
+}
+
+func (r *reader) Retain()                        { r.refs.Add(1) }
+func (r *reader) Schema() *arrow.Schema          { return r.s.schema }
+func (r *reader) RecordBatch() arrow.RecordBatch { return r.out }
+func (r *reader) Record() arrow.RecordBatch      { return r.out }
+
+// Err implements array.RecordReader.
+func (r *reader) Err() error {
+	r.why.Lock()
+	defer r.why.Unlock()
+	return r.err
+}
+
+// end stops the stream. Its error is err unless it has ended before.
+func (r *reader) end(err error) {
+	r.why.Lock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.why.Unlock()
+	r.cancel() // calls that Next waits for come back
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.close()
+}
+
+// close needs mu.
+func (r *reader) close() {
+	if r.ended {
+		return
+	}
+	r.ended = true
+	r.cancel()
+	r.closePart()
+	for _, c := range r.columns {
+		c.release()
+	}
+	r.columns = nil
+	r.job.release(r.ctx)
+	r.s.forget(r)
+}
+
+func (r *reader) closePart() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+	if r.part != nil {
+		r.part.Release()
+		r.part = nil
+	}
+}
+
+// Release implements array.RecordReader: the last call ends the stream and has the job's files removed.
+func (r *reader) Release() {
+	if r.refs.Add(-1) != 0 {
+		return
+	}
+	r.mu.Lock()
+	ended := r.ended
+	r.mu.Unlock()
+	if !ended {
+		r.end(context.Canceled)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop()
+}
+
+func (r *reader) drop() {
+	if r.out != nil {
+		r.out.Release()
+		r.out = nil
+	}
+}
+
+// Next implements array.RecordReader.
+func (r *reader) Next() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.drop()
+	if r.ended {
+		return false
+	}
+	rows, err := r.fill()
+	if err != nil || rows == 0 {
+		if ctxErr := r.ctx.Err(); ctxErr != nil {
+			err = ctxErr
+		}
+		r.why.Lock()
+		if r.err == nil {
+			r.err = err
+		}
+		r.why.Unlock()
+		r.close()
+		return false
+	}
+	arrays := make([]arrow.Array, len(r.columns))
+	for i, c := range r.columns {
+		arrays[i] = c.finish()
+	}
+	r.out = array.NewRecordBatch(r.s.schema, arrays, int64(rows))
+	for _, a := range arrays {
+		a.Release()
+	}
+	return true
+}
+
+// fill gathers the rows of one batch and returns how many there are, 0 at the end.
+func (r *reader) fill() (int, error) {
+	if r.columns == nil {
+		for _, f := range r.s.schema.Fields() {
+			r.columns = append(r.columns, newColumn(f.Type, r.s.x.config.Allocator))
+		}
+	}
+	rows, size, most := 0, 0, maxBatchRows
+	if r.first {
+		most = firstRows
+	}
+	for rows < most {
+		if r.batch == nil || r.at == int(r.batch.NumRows()) {
+			more, err := r.fetch()
+			if err != nil {
+				return 0, err
+			}
+			if !more {
+				break
+			}
+			continue
+		}
+		row := 0
+		for i, c := range r.columns {
+			row += c.size(r.batch.Column(i), r.at)
+		}
+		if rows > 0 && size+row > maxBatchBytes {
+			break
+		}
+		for i, c := range r.columns {
+			if err := c.append(r.batch.Column(i), r.at); err != nil {
+				return 0, err
+			}
+		}
+		rows, size, r.at = rows+1, size+row, r.at+1
+	}
+	r.first = false
+	return rows, nil
+}
+
+// fetch gets the next batch from the executors; false at the end.
+func (r *reader) fetch() (bool, error) {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+	r.at = 0
+	for {
+		if r.part == nil {
+			if r.parts == len(r.job.parts) {
+				return false, nil
+			}
+			if err := r.open(); err != nil {
+				return false, err
+			}
+		}
+		if r.part.Next() {
+			r.batch = r.part.RecordBatch()
+			r.batch.Retain()
+			if int(r.batch.NumCols()) != r.s.schema.NumFields() {
+				return false, internal("a part with %d columns", r.batch.NumCols())
+			}
+			return true, nil
+		}
+		if err := r.part.Err(); err != nil && !errors.Is(err, io.EOF) {
+			return false, transport(err)
+		}
+		r.closePart()
+	}
+}
+
+// open asks an executor for the next part.
+func (r *reader) open() error {
+	p := r.job.parts[r.parts]
+	r.parts++
+	x, err := r.job.client.executor(p.Host, p.Port)
+	if err != nil {
+		return transport(err)
+	}
+	stream, err := x.DoGet(r.ctx, &flight.Ticket{Ticket: p.Ticket})
+	if err != nil {
+		return transport(err)
+	}
+	if r.part, err = flight.NewRecordReader(stream, ipc.WithAllocator(r.s.x.config.Allocator)); err != nil {
+		return transport(err)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package ballista
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/executors"
+	"gatehouse/executors/executortest"
+)
+
+// A statement whose executor is killed gives the right rows or a typed error, and the next one runs.
+func TestExecutorKilled(t *testing.T) {
+	c := startCluster(t)
+	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 }))
+	const text = "SELECT a.id, count(*) AS n FROM v2_many_row_groups a JOIN v2_many_row_groups b ON a.id = b.id GROUP BY a.id"
+	want, err := p.Rows(t.Context(), text, nil)
+	if err != nil {
+		t.Fatalf("%v (%v)", err, errors.Unwrap(err))
+	}
+	done := make(chan error, 1)
+	var got []executortest.Row
+	go func() {
+		var err error
+		got, err = p.Rows(t.Context(), text, nil)
+		done <- err
+	}()
+	waitForWork(t, c.dir)
+	if err := c.Kill("executor-1"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			if _, ok := errors.AsType[*executors.Error](err); !ok {
+				t.Errorf("an error without class: %v", err)
+			}
+			t.Logf("typed error: %v (%v)", err, errors.Unwrap(err))
+		} else {
+			compare(t, got, want)
+			t.Log("retried: right rows")
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the statement hangs")
+	}
+	got, err = p.Rows(t.Context(), text, nil)
+	if err != nil {
+		t.Fatalf("the next statement: %v (%v)", err, errors.Unwrap(err))
+	}
+	compare(t, got, want)
+}
+
+// waitForWork returns when some executor has written a file of a job.
+func waitForWork(t *testing.T, dir string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); {
+		for _, work := range []string{"work-1", "work-2"} {
+			if jobs(t, filepath.Join(dir, work)) > 0 {
+				return
+			}
+		}
+	}
+	t.Fatal("no executor works")
+}
+
+// jobs counts the folders of jobs in a working folder.
+func jobs(t *testing.T, work string) int {
+	t.Helper()
+	entries, err := os.ReadDir(work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range entries {
+		if e.Name() != "spill" {
+			n++
+		}
+	}
+	return n
+}
+
+// A scheduler that dies fails the statement with a class.
+func TestSchedulerKilled(t *testing.T) {
+	c := startCluster(t)
+	p := executortest.Zoo(t, c.opener(t, nil))
+	if _, err := p.Rows(t.Context(), "SELECT id FROM orders", nil); err != nil {
+		t.Fatalf("%v (%v)", err, errors.Unwrap(err))
+	}
+	if err := c.Kill("scheduler"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := p.Rows(ctx, "SELECT id FROM orders", nil)
+	kind(t, err, executors.KindInternal)
+	if err != nil && err.Error() != lost {
+		t.Errorf("it says %q", err)
+	}
+}
+
+// The files of a job go when its reader is released, and working folders are closed to others.
+func TestFilesGo(t *testing.T) {
+	c := startCluster(t)
+	p := executortest.Zoo(t, c.opener(t, nil))
+	for range 3 {
+		if _, err := p.Rows(t.Context(), "SELECT id, count(*) AS n FROM orders GROUP BY id", nil); err != nil {
+			t.Fatalf("%v (%v)", err, errors.Unwrap(err))
+		}
+	}
+	for _, work := range []string{"work-1", "work-2"} {
+		path := filepath.Join(c.dir, work)
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: mode %v, %v", work, info.Mode(), err)
+		}
+		end := time.Now().Add(10 * time.Second)
+		for jobs(t, path) > 0 {
+			if time.Now().After(end) {
+				t.Errorf("%s holds files of %d jobs", work, jobs(t, path))
+				break
+			}
+		}
+	}
+}
+
+// A statement that is given up stops at once for its caller, and within a second in all executors.
+func TestCancel(t *testing.T) {
+	c := startCluster(t)
+	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 }))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Rows(ctx, "SELECT count(*) AS n FROM v2_many_row_groups a JOIN v2_many_row_groups b ON a.id >= b.id JOIN v2_many_row_groups c ON c.id <= a.id", nil)
+		ended <- err
+	}()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	// It works when the executors have used a second.
+	for busy(t, c) < 100 {
+		<-tick.C
+	}
+	cancel()
+	cancelled := time.Now()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(cancelled); took > 100*time.Millisecond {
+		t.Errorf("the caller waited for %v", took)
+	}
+	var last int
+	for quiet := 0; quiet < 5; {
+		<-tick.C
+		if now := busy(t, c); now-last <= 1 {
+			quiet++
+		} else {
+			quiet, last = 0, now
+		}
+		if time.Since(cancelled) > 2*time.Second {
+			t.Fatal("executors still work on it")
+		}
+	}
+	t.Logf("quiet for a quarter of a second, %v after the end", time.Since(cancelled).Round(10*time.Millisecond))
+	if _, err := p.Rows(t.Context(), "SELECT id FROM orders", nil); err != nil {
+		t.Errorf("the next statement: %v (%v)", err, errors.Unwrap(err))
+	}
+}
+
+// busy is the processor time that the executors have used, in hundredths of a second.
+func busy(t *testing.T, c *testCluster) int {
+	t.Helper()
+	sum := 0
+	for _, name := range []string{"executor-1", "executor-2"} {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.PID(name)))
+		if err != nil {
+			t.Skip("no /proc here")
+		}
+		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')'):]))
+		for _, f := range fields[12:14] {
+			n, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
+	}
+	return sum
+}

@@ -1,0 +1,66 @@
+package ballista
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// tableTypes are the types of columns that executors read.
+var tableTypes = map[string]arrow.DataType{
+	"BOOLEAN":                  arrow.FixedWidthTypes.Boolean,
+	"INTEGER":                  arrow.PrimitiveTypes.Int32,
+	"BIGINT":                   arrow.PrimitiveTypes.Int64,
+	"FLOAT":                    arrow.PrimitiveTypes.Float32,
+	"DOUBLE":                   arrow.PrimitiveTypes.Float64,
+	"VARCHAR":                  arrow.BinaryTypes.String,
+	"BLOB":                     arrow.BinaryTypes.Binary,
+	"DATE":                     arrow.FixedWidthTypes.Date32,
+	"TIME":                     arrow.FixedWidthTypes.Time64us,
+	"TIMESTAMP":                &arrow.TimestampType{Unit: arrow.Microsecond},
+	"TIMESTAMPTZ":              &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+	"TIMESTAMP WITH TIME ZONE": &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+}
+
+var decimalType = regexp.MustCompile(`^DECIMAL\(([0-9]+),\s*([0-9]+)\)$`)
+
+// arrowType returns the type of a column by DuckDB's name of it.
+func arrowType(name string) (arrow.DataType, error) {
+	if t, ok := tableTypes[name]; ok {
+		return t, nil
+	}
+	if m := decimalType.FindStringSubmatch(name); m != nil {
+		precision, _ := strconv.Atoi(m[1])
+		scale, _ := strconv.Atoi(m[2])
+		if precision >= 1 && precision <= 38 && scale <= precision {
+			return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(scale)}, nil
+		}
+	}
+	return nil, unsupported("reading a column of type "+typeWord(name), fmt.Errorf("type %q", name))
+}
+
+// typeWord is the type without names that a table's owner chose.
+func typeWord(name string) string {
+	return regexp.MustCompile(`^[A-Z]*`).FindString(name)
+}
+
+// converts reports whether a value of the cluster's type is, as it is, one of the type that was announced.
+func converts(have, want arrow.DataType) bool {
+	if arrow.TypeEqual(have, want) || have.ID() == arrow.NULL {
+		return true
+	}
+	w, decimal := want.(*arrow.Decimal128Type)
+	switch have.ID() {
+	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64:
+		// Each value is checked.
+		return arrow.IsInteger(want.ID()) || decimal && w.Scale == 0
+	case arrow.DECIMAL128:
+		return decimal && have.(*arrow.Decimal128Type).Scale == w.Scale
+	case arrow.DATE32:
+		t, ok := want.(*arrow.TimestampType)
+		return ok && t.Unit == arrow.Microsecond && t.TimeZone == ""
+	}
+	return false
+}

@@ -39,9 +39,8 @@ type reader struct {
 	out     arrow.RecordBatch
 	ended   bool
 
-	why  sync.Mutex
-	err  error
-	once sync.Once
+	why sync.Mutex
+	err error
 }
 
 var _ array.RecordReader = (*reader)(nil)

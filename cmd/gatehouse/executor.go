@@ -20,7 +20,7 @@ func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, log
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Executor.Type == "duckdb" {
+	if cfg.Executor.Type == "" || cfg.Executor.Type == "duckdb" {
 		p.own(embedded.Close)
 		return embedded, nil
 	}

@@ -41,7 +41,7 @@ cluster: build engine ## Run a scheduler and two executors on loopback; ARGS="--
 .PHONY: cluster-test
 cluster-test: ## The cluster's programs and all tests of them, three processes each
 	@$(MAKE) engine PROFILE=dev
-	CARGO_TARGET_DIR=$(TARGET) cargo test --locked --manifest-path $(ENGINE)/Cargo.toml
+	CARGO_TARGET_DIR=$(TARGET) cargo test --locked --workspace --manifest-path $(ENGINE)/Cargo.toml
 	$(GO) test -timeout 30m ./executors/ballista/...
 
 .PHONY: test

@@ -121,7 +121,7 @@ func lateKind(kind executors.Kind, message string) executors.Kind {
 	switch {
 	case strings.Contains(message, "Unknown TimeZone"), strings.Contains(message, "Invalid escape string"), strings.Contains(message, "must not end with escape"):
 		return executors.KindArgument
-	case strings.Contains(message, "Maximum grouping set count"):
+	case strings.Contains(message, "Maximum grouping set count"), strings.Contains(message, "Cannot copy BoundSubqueryExpression"):
 		return executors.KindBind
 	default:
 		return kind
@@ -169,6 +169,8 @@ var hints = []struct {
 	{regexp.MustCompile(`Set operations can only apply to expressions with the same number of result columns`), "both sides of UNION, INTERSECT or EXCEPT need the same number of columns"},
 	{regexp.MustCompile(`Subquery returns \d+ columns - expected 1`), "a subquery used as a value must have exactly one column"},
 	{regexp.MustCompile(`ORDER term out of range`), "ORDER BY names a position that the result does not have"},
+	{regexp.MustCompile(`Cannot copy BoundSubqueryExpression`), "a subquery cannot stand inside a window function; compute it in a WITH"},
+	{regexp.MustCompile(`Maximum grouping set count`), "there are too many grouping sets"},
 	{regexp.MustCompile(`Unimplemented type for cast \((` + typeName + `) -> (` + typeName + `)\)`), "cannot cast $1 to $2"},
 }
 

@@ -24,6 +24,8 @@ func TestHints(t *testing.T) {
 		{"Binder Error: Cannot compare values of type BIGINT and type DATE - an explicit cast is required", "cannot compare BIGINT with DATE; add a cast"},
 		{`Binder Error: column "total" must appear in the GROUP BY clause or must be part of an aggregate function.`, `column "total" must appear in GROUP BY or inside an aggregate function`},
 		{`Binder Error: column "__gw_raw_c1" must appear in the GROUP BY clause`, "a column must appear in GROUP BY or inside an aggregate function"},
+		{"Parser Error: Maximum grouping set count of 65535 exceeded", "there are too many grouping sets"},
+		{"Serialization Error: Cannot copy BoundSubqueryExpression", "a subquery cannot stand inside a window function; compute it in a WITH"},
 		// Names inside of types, values and statement text never match.
 		{"Binder Error: No function matches the given name and argument types 'upper(STRUCT(hidden INTEGER))'.", ""},
 		{"Binder Error: No function matches the given name and argument types 'upper(ENUM('hidden'))'.", ""},

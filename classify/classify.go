@@ -124,9 +124,15 @@ func (e *SyntaxError) Error() string { return withPos("syntax error: "+e.Message
 type UnsupportedError struct {
 	Construct string // the name of the construct as the SQL standard or the dialect's manual calls it
 	Pos       int
+	Limit     bool // there is only too much of it: a smaller statement of the kind is accepted
 }
 
-func (e *UnsupportedError) Error() string { return withPos("unsupported: "+e.Construct, e.Pos) }
+func (e *UnsupportedError) Error() string {
+	if e.Limit {
+		return withPos("limit reached: "+e.Construct, e.Pos)
+	}
+	return withPos("unsupported: "+e.Construct, e.Pos)
+}
 
 // NameError says that a name does not resolve, or resolves twice. It may reach a client.
 type NameError struct {

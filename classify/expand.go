@@ -29,7 +29,7 @@ func (w *tableWalk) expansions() error {
 }
 
 func tooMany(pos int) error {
-	return &UnsupportedError{Construct: "CTEs AS NOT MATERIALIZED that become more than " + strconv.Itoa(maxExpansions) + " tables", Pos: pos}
+	return overLimit("CTEs AS NOT MATERIALIZED that become more than "+strconv.Itoa(maxExpansions)+" tables", pos)
 }
 
 // weigh counts the tables that a mention of cte becomes: none if it is computed once.

@@ -10,7 +10,7 @@ func (b *binder) expr(n *pgquery.Node, s *scope) (need, error) {
 	b.depth++
 	defer func() { b.depth-- }()
 	if b.depth > maxDepth {
-		return need{}, &UnsupportedError{Construct: "nesting that deep", Pos: -1}
+		return need{}, overLimit("nesting that deep", -1)
 	}
 	if n == nil || n.Node == nil {
 		return need{}, nil

@@ -10,7 +10,7 @@ func (b *binder) fromItem(n *pgquery.Node, up *scope, before *from) (*from, erro
 	b.depth++
 	defer func() { b.depth-- }()
 	if b.depth > maxDepth {
-		return nil, &UnsupportedError{Construct: "nesting that deep", Pos: -1}
+		return nil, overLimit("nesting that deep", -1)
 	}
 	switch f := n.GetNode().(type) {
 	case *pgquery.Node_RangeVar:

@@ -18,10 +18,15 @@ const (
 	maxSetArms    = 500
 )
 
+// overLimit refuses a statement that has more of something than the limits on its text allow.
+func overLimit(what string, pos int) error {
+	return &UnsupportedError{Construct: what, Pos: pos, Limit: true}
+}
+
 // guard refuses text that must not reach the C parser, and returns its tokens.
 func guard(text string) ([]token, error) {
 	if len(text) > maxText {
-		return nil, &UnsupportedError{Construct: "a statement longer than 1 MiB", Pos: -1}
+		return nil, overLimit("a statement longer than 1 MiB", -1)
 	}
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return nil, &SyntaxError{Message: "NUL character", Pos: i}
@@ -83,13 +88,13 @@ func guardTokens(toks []token, lim limits) error {
 			structural++
 		}
 		if depth > lim.nesting {
-			return &UnsupportedError{Construct: "nesting that deep", Pos: t.pos}
+			return overLimit("nesting that deep", t.pos)
 		}
 		if structural > lim.tokens || literals > maxLiterals {
-			return &UnsupportedError{Construct: "a statement with that many tokens", Pos: t.pos}
+			return overLimit("a statement with that many tokens", t.pos)
 		}
 		if arms > maxSetArms {
-			return &UnsupportedError{Construct: "that many set operations", Pos: t.pos}
+			return overLimit("that many set operations", t.pos)
 		}
 	}
 	return nil

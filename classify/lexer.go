@@ -98,7 +98,7 @@ func (l *lexer) comment() error {
 		case strings.HasPrefix(l.src[l.i:], "/*"):
 			depth++
 			if depth > maxComments {
-				return &UnsupportedError{Construct: "comments nested that deep", Pos: l.i}
+				return overLimit("comments nested that deep", l.i)
 			}
 			l.i += 2
 		case strings.HasPrefix(l.src[l.i:], "*/"):
@@ -194,7 +194,10 @@ func (l *lexer) dollar() error {
 		for l.i++; isDigit(l.at(l.i)); l.i++ {
 		}
 		n := l.src[from+1 : l.i]
-		if len(n) > 4 || atoi(n) > maxParameter || atoi(n) == 0 || isIdent(l.at(l.i)) {
+		if digits := strings.TrimLeft(n, "0"); !isIdent(l.at(l.i)) && (len(digits) > 4 || atoi(digits) > maxParameter) {
+			return overLimit("a parameter number above 1000", from)
+		}
+		if len(n) > 4 || atoi(n) == 0 || isIdent(l.at(l.i)) {
 			return &UnsupportedError{Construct: "a parameter number outside 1 to 1000", Pos: from}
 		}
 		l.add(tokParam, from, n)

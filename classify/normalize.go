@@ -157,7 +157,7 @@ func visit(m proto.Message, f func(proto.Message) error) error {
 	var walk func(proto.Message) error
 	walk = func(m proto.Message) error {
 		if depth++; depth > maxDepth {
-			return &UnsupportedError{Construct: "nesting that deep", Pos: -1}
+			return overLimit("nesting that deep", -1)
 		}
 		if _, ok := m.(*pgquery.Node); !ok {
 			if err := f(m); err != nil {

@@ -92,7 +92,7 @@ func parseSelect(text string, toks []token) (*pgquery.SelectStmt, *rewritten, er
 		return nil, nil, err
 	}
 	if len(r.text) > 2*maxText {
-		return nil, nil, &UnsupportedError{Construct: "a statement longer than 1 MiB", Pos: -1}
+		return nil, nil, overLimit("a statement longer than 1 MiB", -1)
 	}
 	res, err := pgquery.Parse(r.text)
 	if err != nil {
@@ -115,10 +115,10 @@ func parseSelect(text string, toks []token) (*pgquery.SelectStmt, *rewritten, er
 func parserError(err error, r *rewritten, text string) error {
 	var pe *parser.Error
 	if !errors.As(err, &pe) {
-		return &UnsupportedError{Construct: "nesting that deep", Pos: -1}
+		return overLimit("nesting that deep", -1)
 	}
 	if strings.Contains(pe.Message, "memory exhausted") || strings.Contains(pe.Message, "stack depth") {
-		return &UnsupportedError{Construct: "nesting that deep", Pos: -1}
+		return overLimit("nesting that deep", -1)
 	}
 	if pe.Cursorpos <= 0 {
 		return &SyntaxError{Message: "the statement can't be read", Pos: -1}

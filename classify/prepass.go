@@ -97,7 +97,7 @@ func numberParams(toks []token) (int, []token, error) {
 		} else {
 			marks++
 			if marks > maxParameter {
-				return 0, nil, &UnsupportedError{Construct: "more than 1000 parameters", Pos: t.pos}
+				return 0, nil, overLimit("more than 1000 parameters", t.pos)
 			}
 			out[i].value = strconv.Itoa(marks)
 			out[i].text = "$" + out[i].value

@@ -38,7 +38,7 @@ func nestedType(toks []token, depth int) ([]token, error) {
 	}
 	t := toks[0]
 	if depth > 64 {
-		return nil, &UnsupportedError{Construct: "nesting that deep", Pos: t.pos}
+		return nil, overLimit("nesting that deep", t.pos)
 	}
 	if !(t.is("struct") || t.is("map")) || !get(toks, 1).punct("(") {
 		return toks, nil

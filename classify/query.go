@@ -15,7 +15,7 @@ func (b *binder) query(sel *pgquery.SelectStmt, up *scope, sh shape) ([]*column,
 	b.depth++
 	defer func() { b.depth-- }()
 	if b.depth > maxDepth {
-		return nil, &UnsupportedError{Construct: "nesting that deep", Pos: -1}
+		return nil, overLimit("nesting that deep", -1)
 	}
 	if err := b.with(sel.WithClause, up); err != nil {
 		return nil, err

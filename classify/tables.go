@@ -138,7 +138,7 @@ func above(s *cteScope, cte *pgquery.CommonTableExpr) []*cteScope {
 // below walks the messages directly in m but those to skip, in the order of declaration, which makes the order of tables stable.
 func (w *tableWalk) below(m proto.Message, scope *cteScope, depth int, skip ...proto.Message) error {
 	if depth > maxDepth {
-		return &UnsupportedError{Construct: "nesting that deep", Pos: -1}
+		return overLimit("nesting that deep", -1)
 	}
 	return children(m, func(c proto.Message) error {
 		if slices.Contains(skip, c) {

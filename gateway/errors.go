@@ -18,7 +18,8 @@ import (
 var (
 	ErrClosing     = errors.New("the gateway is shutting down")
 	ErrCancelled   = errors.New("the statement was cancelled")
-	ErrTimeout     = errors.New("the statement took longer than it may")
+	ErrTimeout     = errors.New("limit reached: the time of one statement") // the gateway's limit or the session's
+	ErrDeadline    = errors.New("the call took longer than its own deadline")
 	ErrNoSuchQuery = errors.New("no such statement")
 	ErrUnavailable = errors.New("the catalog is not available, try again later")
 	ErrRefused     = errors.New("the catalog refused the credential, sign in again")
@@ -69,8 +70,8 @@ func public(ctx context.Context, query string, err error) error {
 		switch {
 		case errors.Is(cause, ErrCancelled), errors.Is(cause, ErrClosing), errors.Is(cause, ErrTimeout):
 			return cause
-		case errors.Is(cause, context.DeadlineExceeded):
-			return ErrTimeout
+		case errors.Is(cause, context.DeadlineExceeded): // the client's: ours has a cause of its own
+			return ErrDeadline
 		case errors.Is(cause, context.Canceled):
 			return ErrCancelled
 		}
@@ -99,7 +100,7 @@ func known(err error) bool {
 		*policy.RightsError:
 		return true
 	}
-	for _, e := range []error{ErrClosing, ErrCancelled, ErrTimeout, ErrNoSuchQuery, ErrUnavailable, ErrRefused, ErrAudit, ErrUsed} {
+	for _, e := range []error{ErrClosing, ErrCancelled, ErrTimeout, ErrDeadline, ErrNoSuchQuery, ErrUnavailable, ErrRefused, ErrAudit, ErrUsed} {
 		if err == e {
 			return true
 		}
@@ -115,6 +116,9 @@ func class(err error) string {
 	case *classify.SyntaxError:
 		return "syntax"
 	case *classify.UnsupportedError:
+		if e.Limit {
+			return "limit"
+		}
 		return "unsupported"
 	case *classify.NameError:
 		return "no_such_" + e.Kind
@@ -140,6 +144,8 @@ func class(err error) string {
 		return "cancelled"
 	case ErrTimeout:
 		return "timeout"
+	case ErrDeadline:
+		return "deadline"
 	case ErrUnavailable, ErrRefused:
 		return "catalog"
 	case ErrAudit:

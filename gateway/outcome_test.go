@@ -25,10 +25,10 @@ func TestPublicErrors(t *testing.T) {
 	}
 	secret := errors.New("canary")
 	own := map[error]string{
-		&classify.SyntaxError{}: "syntax", &classify.UnsupportedError{}: "unsupported", &classify.NameError{Kind: "table"}: "no_such_table",
+		&classify.SyntaxError{}: "syntax", &classify.UnsupportedError{}: "unsupported", &classify.UnsupportedError{Limit: true}: "limit", &classify.NameError{Kind: "table"}: "no_such_table",
 		&policy.DeniedError{}: "denied", &policy.PolicyError{}: "policy", &LimitError{}: "limit", &SettingError{}: "setting",
 		&UnreadableError{}: "unreadable", &policy.RightsError{}: "rights", &InternalError{}: "internal",
-		ErrClosing: "closing", ErrCancelled: "cancelled", ErrTimeout: "timeout", ErrNoSuchQuery: "internal", ErrUnavailable: "catalog",
+		ErrClosing: "closing", ErrCancelled: "cancelled", ErrTimeout: "timeout", ErrDeadline: "deadline", ErrNoSuchQuery: "internal", ErrUnavailable: "catalog",
 		ErrRefused: "catalog", ErrAudit: "audit", ErrUsed: "internal",
 	}
 	for kind, name := range map[executors.Kind]string{
@@ -64,7 +64,7 @@ func TestPublicErrors(t *testing.T) {
 		{ended(ErrCancelled), secret, ErrCancelled},
 		{ended(ErrClosing), secret, ErrClosing},
 		{ended(ErrTimeout), secret, ErrTimeout},
-		{ended(context.DeadlineExceeded), secret, ErrTimeout},
+		{ended(context.DeadlineExceeded), secret, ErrDeadline},
 		{ended(context.Canceled), secret, ErrCancelled},
 		{ended(ErrTimeout), &classify.SyntaxError{}, ErrTimeout},
 	} {

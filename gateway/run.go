@@ -159,7 +159,7 @@ func outcome(err error) audit.Outcome {
 		return audit.Denied
 	}
 	switch err {
-	case ErrCancelled, ErrTimeout, ErrClosing:
+	case ErrCancelled, ErrTimeout, ErrDeadline, ErrClosing:
 		return audit.Cancelled
 	}
 	return audit.Failed

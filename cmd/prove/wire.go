@@ -19,6 +19,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"gatehouse/gateway"
 )
 
 // wire runs a statement, or another call of the protocol, through the Flight SQL door and notes all that comes back.
@@ -180,7 +182,7 @@ func (o *observation) wireError(err error) (class, text string) {
 			return "not a status", err.Error()
 		}
 	}
-	if s.Code() == codes.DeadlineExceeded {
+	if s.Code() == codes.DeadlineExceeded || s.Message() == gateway.ErrTimeout.Error() {
 		return "timeout", ""
 	}
 	details, _ := proto.Marshal(s.Proto())

@@ -338,7 +338,7 @@ func TestHandles(t *testing.T) {
 func TestEverySentinelHasItsCode(t *testing.T) {
 	want := []codes.Code{
 		codes.Unauthenticated, codes.Unauthenticated, codes.ResourceExhausted, codes.Unavailable, codes.ResourceExhausted, codes.Unavailable,
-		codes.Canceled, codes.DeadlineExceeded, codes.NotFound, codes.Unavailable, codes.Unauthenticated, codes.Unavailable, codes.FailedPrecondition,
+		codes.Canceled, codes.ResourceExhausted, codes.DeadlineExceeded, codes.NotFound, codes.Unavailable, codes.Unauthenticated, codes.Unavailable, codes.FailedPrecondition,
 	}
 	if len(sentinels) != len(want) {
 		t.Fatalf("%d errors, %d codes", len(sentinels), len(want))

@@ -54,6 +54,9 @@ func describe(err error) (codes.Code, string) {
 	case *classify.SyntaxError:
 		return codes.InvalidArgument, e.Error()
 	case *classify.UnsupportedError:
+		if e.Limit {
+			return codes.ResourceExhausted, e.Error()
+		}
 		return codes.Unimplemented, e.Error()
 	case *classify.NameError:
 		if e.Kind == "table" || e.Kind == "version of table" {
@@ -103,7 +106,8 @@ var sentinels = []struct {
 	{session.ErrTooMany, codes.ResourceExhausted},
 	{gateway.ErrClosing, codes.Unavailable},
 	{gateway.ErrCancelled, codes.Canceled},
-	{gateway.ErrTimeout, codes.DeadlineExceeded},
+	{gateway.ErrTimeout, codes.ResourceExhausted},
+	{gateway.ErrDeadline, codes.DeadlineExceeded},
 	{gateway.ErrNoSuchQuery, codes.NotFound},
 	{gateway.ErrUnavailable, codes.Unavailable},
 	{gateway.ErrRefused, codes.Unauthenticated},

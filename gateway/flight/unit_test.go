@@ -32,6 +32,7 @@ func TestStatus(t *testing.T) {
 	}{
 		{&classify.SyntaxError{Message: "m", Pos: 3}, codes.InvalidArgument, "syntax error: m (at character 4)"},
 		{&classify.UnsupportedError{Construct: "MERGE", Pos: -1}, codes.Unimplemented, "unsupported: MERGE"},
+		{&classify.UnsupportedError{Construct: "w", Pos: -1, Limit: true}, codes.ResourceExhausted, "limit reached: w"},
 		{&classify.NameError{Kind: "table", Name: "t", Why: "does not exist", Pos: -1}, codes.NotFound, `table "t" does not exist`},
 		{&classify.NameError{Kind: "column", Name: "t", Why: "does not exist", Pos: -1}, codes.InvalidArgument, `column "t" does not exist`},
 		{&policy.DeniedError{Decision: "d", What: "x"}, codes.PermissionDenied, "access denied to x (decision d)"},
@@ -47,7 +48,8 @@ func TestStatus(t *testing.T) {
 		{&gateway.InternalError{Query: "q"}, codes.Internal, "internal error (query q)"},
 		{gateway.ErrClosing, codes.Unavailable, gateway.ErrClosing.Error()},
 		{gateway.ErrCancelled, codes.Canceled, gateway.ErrCancelled.Error()},
-		{gateway.ErrTimeout, codes.DeadlineExceeded, gateway.ErrTimeout.Error()},
+		{gateway.ErrTimeout, codes.ResourceExhausted, "limit reached: the time of one statement"},
+		{gateway.ErrDeadline, codes.DeadlineExceeded, gateway.ErrDeadline.Error()},
 		{gateway.ErrAudit, codes.Unavailable, gateway.ErrAudit.Error()},
 		{auth.ErrUnauthenticated, codes.Unauthenticated, "authentication failed"},
 		{auth.ErrRateLimited, codes.ResourceExhausted, auth.ErrRateLimited.Error()},

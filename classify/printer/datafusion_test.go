@@ -19,8 +19,10 @@ func TestDataFusion(t *testing.T) {
 		{"SELECT a, count(*) FROM t GROUP BY 1", `SELECT "a", "count"(*) FROM "t" GROUP BY 1`},
 		{"SELECT avg(a + 1) FROM t", `SELECT (CAST(sum("a" + CAST(1 AS INT)) AS DOUBLE) / CAST(count("a" + CAST(1 AS INT)) AS DOUBLE)) FROM "t"`},
 		{"SELECT d - INTERVAL '90' DAY FROM t", `SELECT "d" - INTERVAL '90' DAY FROM "t"`},
-		{"SELECT CAST(a AS DECIMAL), CAST(a AS DECIMAL(9, 2)), CAST(a AS TIMESTAMP) FROM t",
-			`SELECT CAST("a" AS DECIMAL(18, 3)), CAST("a" AS DECIMAL(9, 2)), CAST("a" AS TIMESTAMP(6)) FROM "t"`},
+		{
+			"SELECT CAST(a AS DECIMAL), CAST(a AS DECIMAL(9, 2)), CAST(a AS TIMESTAMP) FROM t",
+			`SELECT CAST("a" AS DECIMAL(18, 3)), CAST("a" AS DECIMAL(9, 2)), CAST("a" AS TIMESTAMP(6)) FROM "t"`,
+		},
 		{"SELECT substring(a, 1, 2), length(a) FROM t", `SELECT "substr"("a", CAST(1 AS INT), CAST(2 AS INT)), "character_length"("a") FROM "t"`},
 	} {
 		got, err := printed(t, c.text)

@@ -21,6 +21,12 @@ type Executor interface {
 	Close() error
 }
 
+// Healthy is what an Executor may also be: one that can become unable to run statements before it is closed.
+type Healthy interface {
+	// Healthy reports whether a statement would be run as well as after a new start.
+	Healthy() bool
+}
+
 // Prepared is one plan bound in the engine.
 type Prepared interface {
 	// Schema is the exact schema of the stream. Column names are those that the client sees.

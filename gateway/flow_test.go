@@ -20,6 +20,7 @@ import (
 	"gatehouse/catalog/catalogtest"
 	sqlcat "gatehouse/catalog/sql"
 	"gatehouse/classify"
+	"gatehouse/executors"
 	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
 	"gatehouse/plan"
@@ -59,6 +60,12 @@ func newGateway(t *testing.T, limits gateway.Limits) (*gateway.Gateway, *memory)
 // newGatewayBeside is newGateway with more catalogs.
 func newGatewayBeside(t *testing.T, limits gateway.Limits, catalogs map[string]catalog.Catalog) (*gateway.Gateway, *memory) {
 	t.Helper()
+	return newGatewayOver(t, nil, limits, catalogs)
+}
+
+// newGatewayOver is newGatewayBeside with another executor; nil: the embedded engine.
+func newGatewayOver(t *testing.T, other executors.Executor, limits gateway.Limits, catalogs map[string]catalog.Catalog) (*gateway.Gateway, *memory) {
+	t.Helper()
 	zoo := catalogtest.Zoo(t)
 	cat, err := sqlcat.New(sqlcat.Config{Name: "zoo", SQLite: filepath.Join(zoo, "catalog.db"), Roots: []string{zoo}})
 	check(t, err)
@@ -79,11 +86,14 @@ func newGatewayBeside(t *testing.T, limits gateway.Limits, catalogs map[string]c
 	x, err := duckdb.New(duckdb.Config{Verifier: verifier, Dir: t.TempDir(), HashKey: auth.NewSecret(strings.Repeat("k", 32))})
 	check(t, err)
 	t.Cleanup(func() { _ = x.Close() })
+	if other == nil {
+		other = x
+	}
 	sink := &memory{}
 	all := map[string]catalog.Catalog{"zoo": cat}
 	maps.Copy(all, catalogs)
 	g, err := gateway.New(gateway.Config{
-		Decider: decider, Catalogs: all, Planner: planner, Executor: x, Audit: sink,
+		Decider: decider, Catalogs: all, Planner: planner, Executor: other, Audit: sink,
 		Default: classify.Namespace{Catalog: "zoo", Schema: "spark"}, Limits: limits,
 	})
 	check(t, err)

@@ -167,11 +167,16 @@ func (g *Gateway) Cancel(s *Session, query string) error {
 	return nil
 }
 
-// Ready reports whether a statement would be admitted.
+// Ready reports whether a statement would be admitted, and the executor would run it.
 func (g *Gateway) Ready() bool {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	return !g.closed
+	closed := g.closed
+	g.mu.Unlock()
+	if closed {
+		return false
+	}
+	x, ok := g.cfg.Executor.(executors.Healthy)
+	return !ok || x.Healthy()
 }
 
 // admit registers r, or says which limit is reached.

@@ -11,6 +11,7 @@ import (
 	"gatehouse/auth"
 	"gatehouse/catalog"
 	"gatehouse/classify"
+	"gatehouse/executors"
 	"gatehouse/gateway"
 	"gatehouse/policy"
 )
@@ -108,6 +109,33 @@ func TestCancel(t *testing.T) {
 	}
 	if e := sink.last(); e.Outcome != audit.Cancelled {
 		t.Errorf("outcome %q, want cancelled", e.Outcome)
+	}
+}
+
+// The deadline of the caller's own call is not a limit of the gateway, and one that is later than the limit changes nothing.
+func TestCallersDeadline(t *testing.T) {
+	for _, c := range []struct {
+		limit, own time.Duration
+		want       error
+	}{{time.Hour, 150 * time.Millisecond, gateway.ErrDeadline}, {150 * time.Millisecond, time.Hour, gateway.ErrTimeout}} {
+		g, sink := newGateway(t, gateway.Limits{Statement: c.limit})
+		ctx, cancel := context.WithTimeout(t.Context(), c.own)
+		defer cancel()
+		res, err := g.Query(t.Context(), session(t, g, "admin"), endless)
+		check(t, err)
+		r, err := res.Run(ctx)
+		if err == nil {
+			for r.Next() {
+			}
+			err = r.Err()
+			r.Release()
+		}
+		if err != c.want {
+			t.Errorf("limit %s, deadline %s: %v, want %v", c.limit, c.own, err, c.want)
+		}
+		if e := sink.last(); e.Outcome != audit.Cancelled {
+			t.Errorf("outcome %q, want cancelled", e.Outcome)
+		}
 	}
 }
 
@@ -340,6 +368,24 @@ func TestFaultyPolicyHidesNoOther(t *testing.T) {
 	var fault *policy.PolicyError
 	if _, err := rows(t, g, session(t, g, "erin"), "SELECT * FROM temporal"); !errors.As(err, &fault) {
 		t.Errorf("a query: %v, want a policy fault", err)
+	}
+}
+
+// unwell is an executor that does not run statements as it should.
+type unwell struct{ executors.Executor }
+
+func (unwell) Capabilities() executors.Capabilities {
+	return executors.Capabilities{Name: "unwell", Barrier: true, Tasks: executors.IdentityTask}
+}
+func (unwell) Healthy() bool { return false }
+
+// A gateway is as ready as its executor is well.
+func TestReady(t *testing.T) {
+	if g, _ := newGateway(t, gateway.Limits{}); !g.Ready() {
+		t.Error("a gateway over an executor that is well is not ready")
+	}
+	if g, _ := newGatewayOver(t, unwell{}, gateway.Limits{}, nil); g.Ready() {
+		t.Error("a gateway over an executor that is unwell is ready")
 	}
 }
 

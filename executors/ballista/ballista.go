@@ -97,6 +97,12 @@ func (x *Executor) Capabilities() executors.Capabilities {
 	}
 }
 
+// Healthy implements executors.Healthy: Local types every statement.
+func (x *Executor) Healthy() bool {
+	local, ok := x.config.Local.(executors.Healthy)
+	return !ok || local.Healthy()
+}
+
 // Prepare implements executors.Executor.
 func (x *Executor) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepared, error) {
 	if x.isClosed() {

@@ -89,6 +89,9 @@ func verifyPlan(text string) error {
 	if err := json.Unmarshal([]byte(text), &plan); err != nil {
 		return internal("the plan cannot be read: %w", err)
 	}
+	if plan.Error && strings.EqualFold(plan.Type, "out of memory") {
+		return engineError(bindings.ErrorTypeOutOfMemory, plan.Message)
+	}
 	if plan.Error {
 		return &unplanned{plan.Type, plan.Message}
 	}

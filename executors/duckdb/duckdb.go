@@ -69,7 +69,10 @@ type Executor struct {
 	open   map[*Prepared]struct{}
 }
 
-var _ executors.Executor = (*Executor)(nil)
+var (
+	_ executors.Executor = (*Executor)(nil)
+	_ executors.Healthy  = (*Executor)(nil)
+)
 
 // rootPrefix starts the name of an executor's own folder.
 const rootPrefix = "gatehouse-duckdb-"
@@ -159,6 +162,9 @@ func (x *Executor) Capabilities() executors.Capabilities {
 		Tasks:   executors.IdentityTask,
 	}
 }
+
+// Healthy implements executors.Healthy. It is false while memory that no statement holds leaves too little for the next one.
+func (x *Executor) Healthy() bool { return !x.guard.stuck() }
 
 // Close ends running statements, waits for them, and frees the engine and its folders. It may be called twice.
 func (x *Executor) Close() error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -17,6 +18,8 @@ const (
 	guardPatience = 10 * time.Second
 	// guardSpares is what the instance of one user may get without being held back or ended: it is not the reason.
 	guardSpares = 64 << 20
+	// guardStuck is how long the process may stay above the soft bound, although statements are ended for it, before the executor is unwell.
+	guardStuck = time.Minute
 )
 
 // guard watches what the process has resident while statements run. Above the soft bound it gives free memory back, and where that is
@@ -29,6 +32,8 @@ type guard struct {
 	mu      sync.Mutex
 	running map[*Prepared]time.Time // since when
 	full    bool
+	since   time.Time     // when full became true
+	told    bool          // the log says that it is stuck
 	below   chan struct{} // closed when full becomes false
 	ended   sync.WaitGroup
 }
@@ -84,6 +89,31 @@ func (g *guard) leave(s *Prepared) {
 // close waits for the watcher. No statement may run any more.
 func (g *guard) close() { g.ended.Wait() }
 
+// stuck reports whether the process is above the soft bound for what it cannot give back: nothing runs, or ending what got most has not
+// helped for a while. An aggregate that ends early can leave states behind that the engine has lost, see docs/security.md.
+func (g *guard) stuck() bool {
+	over := g.soft > 0 && g.resident() > g.soft && g.helpless()
+	if over {
+		debug.FreeOSMemory()
+		heapPurge()
+		over = g.resident() > g.soft && g.helpless()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if over && !g.told {
+		g.log.Error("the process holds too much memory that no statement has: start it again", slog.Int64("resident", g.resident()), slog.Int64("bound", g.soft))
+	}
+	g.told = over
+	return over
+}
+
+// helpless reports whether there is no statement to end, or ending them has not helped.
+func (g *guard) helpless() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.running) == 0 || g.full && time.Since(g.since) > guardStuck
+}
+
 // watch looks until nothing runs.
 func (g *guard) watch() {
 	tick := time.NewTicker(guardEvery)
@@ -112,6 +142,9 @@ func (g *guard) look(over bool) bool {
 	if g.full && !over {
 		close(g.below)
 		g.below = make(chan struct{})
+	}
+	if over && !g.full {
+		g.since = time.Now()
 	}
 	g.full = over
 	if over {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -157,6 +158,56 @@ func TestGuard(t *testing.T) {
 	// Control: who holds little is neither ended nor kept waiting.
 	if _, err := x.rowsAs("bob", "SELECT 1"); err != nil {
 		t.Errorf("somebody else: %v", err)
+	}
+}
+
+// TestGuardStuck says that the executor is unwell when what the process holds is nobody's, and only then.
+func TestGuardStuck(t *testing.T) {
+	var resident atomic.Int64
+	var log strings.Builder
+	x := &Executor{guard: newGuard(1<<30, slog.New(slog.NewTextHandler(&log, nil)))}
+	g := x.guard
+	g.resident = resident.Load
+	s := &Prepared{conn: &connection{engine: &engine{}}}
+	for _, c := range []struct {
+		name     string
+		resident int64
+		running  bool
+		full     time.Duration // for how long statements were ended
+		want     bool
+		logged   int
+	}{
+		{name: "little, idle", resident: 512 << 20, want: true},
+		{name: "too much, idle", resident: 1 << 30, want: false, logged: 1},
+		{name: "told once", resident: 1 << 30, want: false, logged: 1},
+		{name: "too much, a statement's", resident: 1 << 30, running: true, want: true, logged: 1},
+		{name: "too much, ending statements helps", resident: 1 << 30, running: true, full: guardStuck / 2, want: true, logged: 1},
+		{name: "too much, ending statements does not help", resident: 1 << 30, running: true, full: 2 * guardStuck, want: false, logged: 2},
+		{name: "given back", resident: 512 << 20, running: true, full: 2 * guardStuck, want: true, logged: 2},
+	} {
+		resident.Store(c.resident)
+		clear(g.running)
+		if c.running {
+			g.running[s] = time.Now()
+		}
+		g.full, g.since = c.full > 0, time.Now().Add(-c.full)
+		if got := x.Healthy(); got != c.want {
+			t.Errorf("%s: healthy %v", c.name, got)
+		}
+		if got := strings.Count(log.String(), "start it again"); got != c.logged {
+			t.Errorf("%s: %d lines in the log, want %d", c.name, got, c.logged)
+		}
+	}
+	// Where what is too much is given back when asked, nothing is wrong.
+	var asked atomic.Int64
+	g.resident = func() int64 {
+		if asked.Add(1) == 1 {
+			return 1 << 30
+		}
+		return 512 << 20
+	}
+	if clear(g.running); !x.Healthy() {
+		t.Error("free memory counts")
 	}
 }
 

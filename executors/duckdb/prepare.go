@@ -216,16 +216,24 @@ func isUnplanned(err error) bool {
 
 // explain keeps a hint only if the relations bind without the user's part: otherwise it could speak of a policy.
 func (s *Prepared) explain(st *statement, err error) error {
-	if errors.Is(err, errInterrupted) {
+	if errors.Is(err, errInterrupted) || isMemory(err) {
 		return err
 	}
 	var probe bindings.PreparedStatement
-	state := bindings.Prepare(s.conn.raw, st.governed, &probe)
-	bindings.DestroyPrepare(&probe)
-	if state != bindings.StateError {
+	defer bindings.DestroyPrepare(&probe)
+	if bindings.Prepare(s.conn.raw, st.governed, &probe) != bindings.StateError {
 		return err
 	}
+	if failed := prepareError(bindings.PrepareError(probe)); errors.Is(failed, errInterrupted) || isMemory(failed) {
+		return withoutHint(failed)
+	}
 	return internal("the relations do not bind: %w", err)
+}
+
+// isMemory reports whether there was not enough memory. It says nothing about the statement.
+func isMemory(err error) bool {
+	e, ok := errors.AsType[*executors.Error](err)
+	return ok && e.Kind == executors.KindMemory
 }
 
 // describe reads the types of parameters and columns.

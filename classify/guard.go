@@ -103,7 +103,7 @@ func guardTokens(toks []token, lim limits) error {
 // guardIdentifier checks a word or a quoted identifier.
 func guardIdentifier(t token) error {
 	if len(t.value) > maxIdentifier {
-		return &UnsupportedError{Construct: "an identifier longer than 63 bytes", Pos: t.pos}
+		return overLimit("an identifier longer than 63 bytes", t.pos)
 	}
 	if t.value == "" {
 		return &SyntaxError{Message: "empty identifier", Pos: t.pos}

@@ -117,7 +117,7 @@ type AuditConfig struct {
 
 // LimitsConfig bounds what users may do.
 type LimitsConfig struct {
-	Statement  time.Duration `yaml:"statement"`   // longest run of one statement; default 10m
+	Statement  time.Duration `yaml:"statement"`   // longest run of one statement; default 10m, with a cluster at most 1h
 	PerUser    int           `yaml:"per_user"`    // statements of one user at once; default 32
 	Total      int           `yaml:"total"`       // statements at once; default 256
 	ResultRows int64         `yaml:"result_rows"` // rows of one result; default 0: unlimited

@@ -386,6 +386,9 @@ func (c Config) checkRest(k *checker) {
 			k.add(key, err.Error(), "write a number with a unit, such as 512MiB or 4GiB")
 		}
 	}
+	if slices.Contains(executorTypes[1:], c.Executor.Type) && statementLimit(c) > clusterStatement {
+		k.add("limits.statement", "is above 1h, which is what the executors of a cluster accept", "write 1h or less, or executor.type: duckdb")
+	}
 	if c.Executor.Threads < 0 {
 		k.add("executor.threads", "is negative", "0 means all processors")
 	}

@@ -32,6 +32,9 @@ func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, log
 	return x, nil
 }
 
+// clusterStatement is how long a statement may run in a cluster: its executors take no credential that lives longer.
+const clusterStatement = time.Hour
+
 // openBallista opens the executor of a cluster, with the embedded engine beside it.
 func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, log *slog.Logger) (*ballista.Executor, error) {
 	dir := cfg.Executor.Cluster
@@ -47,8 +50,8 @@ func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, log *s
 	if err != nil {
 		return nil, err
 	}
-	// Executors take no credential that lives longer than an hour and the second to which deadlines are rounded up.
-	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: issuer, MaxLife: time.Hour + time.Second})
+	// Deadlines are rounded up to whole seconds.
+	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: issuer, MaxLife: clusterStatement + time.Second})
 	if err != nil {
 		return nil, err
 	}

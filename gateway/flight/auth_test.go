@@ -290,3 +290,28 @@ func TestSizes(t *testing.T) {
 	_, err = c.Execute(c.ctx, strings.Repeat("x", 65<<20))
 	wantCode(t, err, codes.ResourceExhausted)
 }
+
+// More sessions than there may be is a limit, too, of one user and of all.
+func TestSessionLimitCode(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits SessionLimits
+		users  []string
+	}{
+		"of one user": {SessionLimits{PerUser: 2}, []string{"alice", "alice", "alice"}},
+		"of all":      {SessionLimits{Total: 2}, []string{"alice", "admin", "eve"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, func(cfg *Config) { cfg.Sessions = c.limits })
+			for i, user := range c.users {
+				d := r.dial()
+				_, err := d.Client.Client.AuthenticateBasicToken(d.ctx, user, user)
+				if i < 2 && err != nil {
+					t.Fatalf("session %d: %v", i, err)
+				}
+				if i == 2 {
+					wantCode(t, err, codes.ResourceExhausted)
+				}
+			}
+		})
+	}
+}

@@ -141,6 +141,8 @@ type Rights interface {
 	Rules(o *Object) []PlacedRule
 	// Tags returns the tags on o and its columns, or all of them, sorted.
 	Tags(o *Object) []PlacedTag
+	// Elsewhere reports whether something that hides was made for the table with this UUID under another name than n.
+	Elsewhere(uuid string, n classify.Name) bool
 	// List returns rights that are directly on o if it is not nil, and directly of p if it is not "", sorted.
 	List(o *Object, p Principal) []Right
 }

@@ -27,7 +27,7 @@ var weaknesses = []weakness{
 	{name: "no barrier", file: "executors/duckdb/statement.go", old: "if r.Barrier {", new: "if false {", within: 500},
 	{
 		name: "conditions pushed through the barrier", file: "executors/duckdb/engine.go",
-		old: "'statistics_propagation,cte_filter_pusher'", new: "'statistics_propagation'", within: 500,
+		old: "'statistics_propagation,cte_filter_pusher,late_materialization'", new: "'statistics_propagation,late_materialization'", within: 500,
 	},
 	{
 		name: "raising conditions beside the policy", file: "policy/apply.go",
@@ -73,7 +73,7 @@ var weaknesses = []weakness{
 	},
 	{
 		name: "statistics of hidden values", file: "executors/duckdb/engine.go",
-		old: "'statistics_propagation,cte_filter_pusher'", new: "'cte_filter_pusher'", within: 1000,
+		old: "'statistics_propagation,cte_filter_pusher,late_materialization'", new: "'cte_filter_pusher,late_materialization'", within: 1000,
 		covered: "files are read by a schema of field ids, for which this engine takes no statistics of columns (executors/duckdb TestNoStatistics)",
 	},
 	{
@@ -89,6 +89,13 @@ var weaknesses = []weakness{
 	{
 		name: "conditions decide what is read, though policy.steady is set", file: "policy/apply.go", old: "!(d.Steady && hides) && pushable(", new: "pushable(",
 		pkg: "./policy", test: "TestApply", // and cmd/prove TestTiming, which measures
+	},
+	{
+		// Twins found it once, in statement 5,315 of seed 41.
+		name: "rows read twice where none is deleted", file: "executors/duckdb/engine.go", old: ",late_materialization'", new: "'", pkg: "./gateway", test: "TestFlow/select",
+	},
+	{
+		name: "tables under another name", file: "policy/opa/judge.go", old: "j.rights.Elsewhere(t.UUID, t.Name)", new: "false", pkg: "./gateway", test: "TestTableUnderAnotherName",
 	},
 	{name: "kept answers of all users in one place", file: "policy/opa/memo.go", old: "owner{id.Issuer, id.Subject}", new: "owner{}", pkg: "./policy/opa", test: "TestQuestionsArePutOnce"},
 	{name: "kept answers under other rights", file: "policy/opa/memo.go", old: "m == nil || m.rights != rights", new: "m == nil", pkg: "./policy/opa", test: "TestRightsEndKeptAnswers"},

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gatehouse/classify"
@@ -18,6 +19,9 @@ const all = "*"
 type State struct {
 	version uint64
 	root    node
+
+	homesOnce sync.Once
+	homes     map[string]map[classify.Name]bool // see Elsewhere
 }
 
 var _ policy.Rights = (*State)(nil)

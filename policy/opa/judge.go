@@ -290,6 +290,9 @@ func (j *judge) Table(ctx context.Context, t policy.Table, columns []string) (po
 	if err != nil {
 		return policy.Decision{}, err
 	}
+	if j.rights != nil && j.rights.Elsewhere(t.UUID, t.Name) {
+		return policy.Decision{}, &policy.PolicyError{Decision: id, Cause: fmt.Errorf("table %s had another name when filters, masks, tags or denials were made for it, and is closed until these are made for its name", t.Name)}
+	}
 	// One limit for the whole decision, however many columns it has.
 	ctx, cancel := context.WithTimeout(ctx, j.d.cfg.Timeout)
 	defer cancel()

@@ -39,7 +39,7 @@ func (e *engine) open() {
 		e.t.Fatal(err)
 	}
 	for _, s := range []string{
-		"SET GLOBAL disabled_optimizers = 'statistics_propagation,cte_filter_pusher'", "SET GLOBAL TimeZone = 'UTC'", "SET GLOBAL memory_limit = '1GB'",
+		"SET GLOBAL disabled_optimizers = 'statistics_propagation,cte_filter_pusher,late_materialization'", "SET GLOBAL TimeZone = 'UTC'", "SET GLOBAL memory_limit = '1GB'",
 		"SET GLOBAL autoload_known_extensions = false", "SET GLOBAL autoinstall_known_extensions = false", "SET GLOBAL threads = 1",
 	} {
 		if _, err := e.conn.ExecContext(e.t.Context(), s); err != nil {

@@ -148,7 +148,7 @@ func TestConditionsStayAboveMasks(t *testing.T) {
 
 func attackRows(t *testing.T, x *Executor, r *plan.Relation, text string) (string, error) {
 	t.Helper()
-	s, err := x.newPrepared("")
+	s, err := x.newPrepared(owner{})
 	if err != nil {
 		t.Fatal(err)
 	}

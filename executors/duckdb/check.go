@@ -21,10 +21,10 @@ const maxChecked = 20_000
 // made by scan.go alone, out of numbers, type names and hashed file names.
 type checks struct {
 	mu    sync.Mutex
-	known map[[32]byte]struct{}
+	known map[[32]byte]*outline
 }
 
-func newChecks() *checks { return &checks{known: map[[32]byte]struct{}{}} }
+func newChecks() *checks { return &checks{known: map[[32]byte]*outline{}} }
 
 // operators are the plan operators that compute on what others read.
 var operators = set(
@@ -47,16 +47,16 @@ func set(names ...string) map[string]bool {
 }
 
 // verify refuses a shape that reads anything.
-func (k *checks) verify(c *connection, shape string) error {
-	sum := sha256.Sum256([]byte(shape))
+func (k *checks) verify(c *connection, statement string) (*outline, error) {
+	sum := sha256.Sum256([]byte(statement))
 	k.mu.Lock()
-	_, known := k.known[sum]
+	found, known := k.known[sum]
 	k.mu.Unlock()
 	if known {
-		return nil
+		return found, nil
 	}
 	var serialised string
-	query := "SELECT json_serialize_plan(" + literal(shape) + ", skip_null := true, skip_empty := true, skip_default := true)::VARCHAR"
+	query := "SELECT json_serialize_plan(" + literal(statement) + ", skip_null := true, skip_empty := true, skip_default := true)::VARCHAR"
 	err := c.query(query, func(chunk bindings.DataChunk) error {
 		v := bindings.DataChunkGetVector(chunk, 0)
 		strs := values[bindings.StringT](&vector{data: bindings.VectorGetData(v)}, 0, 1)
@@ -64,22 +64,22 @@ func (k *checks) verify(c *connection, shape string) error {
 		return nil
 	})
 	if err != nil {
-		return withoutHint(err)
+		return nil, withoutHint(err)
 	}
-	if err := verifyPlan(serialised); err != nil {
-		return err
+	if found, err = verifyPlan(serialised); err != nil {
+		return nil, err
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.known) >= maxChecked {
 		clear(k.known)
 	}
-	k.known[sum] = struct{}{}
-	return nil
+	k.known[sum] = found
+	return found, nil
 }
 
 // verifyPlan checks a serialised plan.
-func verifyPlan(text string) error {
+func verifyPlan(text string) (*outline, error) {
 	var plan struct {
 		Error   bool   `json:"error"`
 		Type    string `json:"error_type"`
@@ -87,25 +87,25 @@ func verifyPlan(text string) error {
 		Plans   []any  `json:"plans"`
 	}
 	if err := json.Unmarshal([]byte(text), &plan); err != nil {
-		return internal("the plan cannot be read: %w", err)
+		return nil, internal("the plan cannot be read: %w", err)
 	}
 	if plan.Error && strings.EqualFold(plan.Type, "out of memory") {
-		return engineError(bindings.ErrorTypeOutOfMemory, plan.Message)
+		return nil, engineError(bindings.ErrorTypeOutOfMemory, plan.Message)
 	}
 	if plan.Error {
-		return &unplanned{plan.Type, plan.Message}
+		return nil, &unplanned{plan.Type, plan.Message}
 	}
 	if len(plan.Plans) != 1 {
-		return internal("%d plans", len(plan.Plans))
+		return nil, internal("%d plans", len(plan.Plans))
 	}
-	seen := 0
-	if err := walkPlan(plan.Plans[0], &seen); err != nil {
-		return err
+	seen := &outline{}
+	if err := walkPlan(plan.Plans[0], seen); err != nil {
+		return nil, err
 	}
-	if seen == 0 {
-		return internal("a plan without operators")
+	if seen.operators == 0 {
+		return nil, internal("a plan without operators")
 	}
-	return nil
+	return seen, nil
 }
 
 // unplanned says that the engine could not bind the shape; preparing the statement tells why.
@@ -113,7 +113,7 @@ type unplanned struct{ class, message string }
 
 func (u *unplanned) Error() string { return fmt.Sprintf("%s: %s", u.class, u.message) }
 
-func walkPlan(v any, seen *int) error {
+func walkPlan(v any, seen *outline) error {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
@@ -122,9 +122,10 @@ func walkPlan(v any, seen *int) error {
 			}
 		}
 	case map[string]any:
+		seen.look(v)
 		if t, ok := v["type"].(string); ok {
 			if operator, ok := strings.CutPrefix(t, "LOGICAL_"); ok {
-				*seen++
+				seen.operators++
 				name, _ := v["name"].(string)
 				if !operators[operator] && !(operator == "GET" && tableFunctions[name]) {
 					return internal("the statement's plan has %s %s", t, name)

@@ -114,7 +114,7 @@ func New(c Config) (*Executor, error) {
 	x := &Executor{config: c, lock: lock, footers: newFooters(), checks: newChecks(), open: map[*Prepared]struct{}{}}
 	if x.files, err = newFiles(root, c.CopyBytes, c.Log); err == nil {
 		if x.engines, err = newEngines(c, root); err == nil {
-			x.engine, err = x.engines.take("")
+			x.engine, err = x.engines.take(owner{})
 		}
 	}
 	if err != nil {
@@ -199,7 +199,7 @@ func (x *Executor) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepare
 }
 
 // register connects p to the user's instance, unless the executor is closed.
-func (x *Executor) register(p *Prepared, user string) error {
+func (x *Executor) register(p *Prepared, user owner) error {
 	e, err := x.engines.take(user)
 	if err != nil {
 		return err

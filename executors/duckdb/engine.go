@@ -16,8 +16,8 @@ import (
 
 // engine is one locked-down DuckDB instance with an empty catalog, for the statements of one user.
 type engine struct {
-	db    bindings.Database
-	user  string
+	db bindings.Database
+	owner
 	spill string // its own folder
 	mark  int    // see heap.go
 	turns *turns
@@ -67,6 +67,9 @@ func (e *engine) open(c Config, root string) (err error) {
 		"autoload_known_extensions":    "false",
 		"autoinstall_known_extensions": "false",
 	}
+	if e.whole {
+		settings["temp_directory"] = ""
+	}
 	var config bindings.Config
 	if bindings.CreateConfig(&config) == bindings.StateError {
 		return fmt.Errorf("duckdb: no configuration")
@@ -94,8 +97,10 @@ func (e *engine) lock(data string, spillBytes int64) error {
 	defer c.close()
 	first := []string{
 		"SET GLOBAL allowed_directories = [" + literal(data) + "]",
+	}
+	if !e.whole {
 		// Given with the instance's configuration, this bound is shown but not kept.
-		fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dB'", spillBytes),
+		first = append(first, fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dB'", spillBytes))
 	}
 	for _, s := range append(first, lockdown...) {
 		if err := c.exec(s); err != nil {

@@ -13,13 +13,19 @@ import (
 // maxIdleEngines is how many instances without a statement stay open. One holds some 3 MB and its threads, and takes some 10 ms to open.
 const maxIdleEngines = 16
 
+// owner says whose an instance is, and which of his two: what is whole does not spill, see states.go.
+type owner struct {
+	name  string
+	whole bool
+}
+
 // engines holds one instance for each user who has statements, so that its memory, spill space, threads and caches are that user's alone.
 type engines struct {
 	config Config // with defaults
 	root   string
 
 	mu     sync.Mutex
-	users  map[string]*engine
+	users  map[owner]*engine
 	made   int
 	closed bool
 }
@@ -28,11 +34,11 @@ func newEngines(c Config, root string) (*engines, error) {
 	if err := os.Mkdir(filepath.Join(root, spillFolder), 0o700); err != nil {
 		return nil, err
 	}
-	return &engines{config: c, root: root, users: map[string]*engine{}}, nil
+	return &engines{config: c, root: root, users: map[owner]*engine{}}, nil
 }
 
 // take returns the user's instance, and opens it if there is none. The caller gives it back.
-func (s *engines) take(user string) (*engine, error) {
+func (s *engines) take(user owner) (*engine, error) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -42,8 +48,8 @@ func (s *engines) take(user string) (*engine, error) {
 	if e == nil {
 		s.made++
 		e = &engine{
-			user: user, spill: filepath.Join(s.root, spillFolder, fmt.Sprint(s.made)), mark: engineMarks.take(),
-			turns: newTurns(s.config.Threads), opened: make(chan struct{}),
+			owner: user, spill: filepath.Join(s.root, spillFolder, fmt.Sprint(s.made)), mark: engineMarks.take(),
+			turns: s.turns(user), opened: make(chan struct{}),
 		}
 		s.users[user] = e
 		go func() {
@@ -66,12 +72,21 @@ func (s *engines) take(user string) (*engine, error) {
 	return e, nil
 }
 
+// turns are the same for both instances of a user. It needs mu.
+func (s *engines) turns(user owner) *turns {
+	user.whole = !user.whole
+	if other := s.users[user]; other != nil {
+		return other.turns
+	}
+	return newTurns(s.config.Threads)
+}
+
 // give says that one statement of e is through.
 func (s *engines) give(e *engine) {
 	s.mu.Lock()
 	e.users--
 	e.used = time.Now()
-	last := e.users == 0 && s.users[e.user] != e
+	last := e.users == 0 && s.users[e.owner] != e
 	s.mu.Unlock()
 	if last {
 		e.close()
@@ -82,8 +97,8 @@ func (s *engines) give(e *engine) {
 func (s *engines) drop(e *engine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.users[e.user] == e {
-		delete(s.users, e.user)
+	if s.users[e.owner] == e {
+		delete(s.users, e.owner)
 	}
 }
 
@@ -102,7 +117,7 @@ func (s *engines) idle() []*engine {
 	if n <= maxIdleEngines {
 		return nil
 	}
-	delete(s.users, oldest.user)
+	delete(s.users, oldest.owner)
 	return []*engine{oldest}
 }
 

@@ -71,11 +71,11 @@ func TestKinds(t *testing.T) {
 
 // TestPlanMemory keeps what says nothing about the statement: that there was not enough memory to plan it.
 func TestPlanMemory(t *testing.T) {
-	err := verifyPlan(`{"error": true, "error_type": "Out of Memory", "error_message": "failed to allocate"}`)
+	_, err := verifyPlan(`{"error": true, "error_type": "Out of Memory", "error_message": "failed to allocate"}`)
 	if !isMemory(err) || isUnplanned(err) {
 		t.Errorf("too little memory: %v", err)
 	}
-	if err := verifyPlan(`{"error": true, "error_type": "Binder", "error_message": "x"}`); isMemory(err) || !isUnplanned(err) {
+	if _, err := verifyPlan(`{"error": true, "error_type": "Binder", "error_message": "x"}`); isMemory(err) || !isUnplanned(err) {
 		t.Errorf("control: %v", err)
 	}
 	if !isMemory(prepareError("Out of Memory Error: failed to allocate")) {

@@ -235,3 +235,56 @@ func TestTurns(t *testing.T) {
 	}
 	t.Logf("longest wait %v", longest)
 }
+
+// TestStatesOfEnded ends statements while they group, by want of spill space and by an interrupt, and finds nothing left behind.
+func TestStatesOfEnded(t *testing.T) {
+	x := open(t, Config{MemoryBytes: 512 << 20, UserMemoryBytes: 64 << 20, UserSpillBytes: 32 << 20, Threads: 2})
+	wantHooked(t)
+	const query = `SELECT g, %s FROM (SELECT i // 2 g, i %% 1000 i, 'a text that does not fit in a state ' || i %% 1000 s
+		FROM range(5000000) r(i)) GROUP BY g ORDER BY 1 LIMIT 5`
+	for _, a := range []string{
+		"max(s)", "min(s::BLOB)", "max([s])", "max({'a': s})", "max(DISTINCT s)", "median(i)", "mode(s)", "mad(i)", "entropy(i)", "quantile_cont(i, 0.5)", "histogram(i)",
+		"any_value(s)", "first([s])", "last({'a': s})", "arg_max(s, i)", "arg_max([s], s)", "max(s, 1)", "list(s)", "string_agg(s, ',')", "string_agg(s, ',' ORDER BY i)", "last(s)", "max(i)", "count(DISTINCT s)",
+	} {
+		before := heapResident()
+		for range 2 {
+			err := x.exhaust(t.Context(), "mallory", fmt.Sprintf(query, a))
+			if !isMemory(err) {
+				t.Errorf("%s ends with %v (%v)", a, err, cause1(err))
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			_ = x.exhaust(ctx, "mallory", fmt.Sprintf(query, a))
+			cancel()
+		}
+		heapPurge()
+		if left := heapResident() - before; left > 64<<20 {
+			t.Errorf("%s: %d MiB are left", a, left>>20)
+		}
+	}
+}
+
+// TestStates says which statements may spill: those of which the engine frees all states.
+func TestStates(t *testing.T) {
+	x := open(t, Config{})
+	for text, whole := range map[string]bool{
+		"SELECT max(s) FROM t GROUP BY i":                                                 true,
+		"SELECT max(i) FROM t GROUP BY i":                                                 false,
+		"SELECT max(s) FROM t":                                                            false,
+		"SELECT (SELECT max(u.s) FROM t u WHERE u.i = t.i) FROM t":                        true,
+		"SELECT sum(i), avg(i), any_value(s), list(s), max(i::DECIMAL) FROM t GROUP BY i": false,
+		"SELECT last(s) FROM t GROUP BY i":                                                true,
+		"SELECT median(i) FROM t GROUP BY ALL HAVING mode(s) > ''":                        false,
+		"SELECT i FROM t GROUP BY ALL HAVING mode(s) > ''":                                true,
+		"SELECT DISTINCT s FROM t":                                                        false,
+	} {
+		s, err := x.rawAs("alice", "WITH t AS MATERIALIZED (SELECT i, i::VARCHAR s FROM range(10) r(i)) "+text, 0)
+		if err != nil {
+			t.Errorf("%s: %v (%v)", text, err, cause1(err))
+			continue
+		}
+		if s.conn.engine.whole != whole {
+			t.Errorf("%s: %v, want %v", text, !whole, whole)
+		}
+		_ = s.Close()
+	}
+}

@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -50,6 +51,14 @@ func (x *Executor) raw(text string, params int) (*Prepared, error) {
 }
 
 func (x *Executor) rawAs(user, text string, params int) (*Prepared, error) {
+	s, err := x.rawIn(owner{name: user}, text, params)
+	if errors.Is(err, errLosesStates) {
+		return x.rawIn(owner{name: user, whole: true}, text, params)
+	}
+	return s, err
+}
+
+func (x *Executor) rawIn(user owner, text string, params int) (*Prepared, error) {
 	s, err := x.newPrepared(user)
 	if err != nil {
 		return nil, err

@@ -44,11 +44,22 @@ type Prepared struct {
 
 var _ executors.Prepared = (*Prepared)(nil)
 
-func (x *Executor) prepare(ctx context.Context, p *plan.Plan) (_ *Prepared, err error) {
+func (x *Executor) prepare(ctx context.Context, p *plan.Plan) (*Prepared, error) {
 	if err := x.verify(p); err != nil {
 		return nil, err
 	}
-	s, err := x.newPrepared(p.Identity().Issuer + "\x00" + p.Identity().Subject)
+	user := owner{name: p.Identity().Issuer + "\x00" + p.Identity().Subject}
+	s, err := x.prepareIn(ctx, user, p)
+	if errors.Is(err, errLosesStates) {
+		user.whole = true
+		return x.prepareIn(ctx, user, p)
+	}
+	return s, err
+}
+
+// prepareIn prepares in one of the user's instances.
+func (x *Executor) prepareIn(ctx context.Context, user owner, p *plan.Plan) (_ *Prepared, err error) {
+	s, err := x.newPrepared(user)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +150,7 @@ func (s *Prepared) free() {
 }
 
 // newPrepared registers a statement, so that Close finds it, with a connection of its own.
-func (x *Executor) newPrepared(user string) (*Prepared, error) {
+func (x *Executor) newPrepared(user owner) (*Prepared, error) {
 	s := &Prepared{x: x, pins: &pins{files: x.files}, busy: true}
 	s.idle = sync.NewCond(&s.mu)
 	if err := x.register(s, user); err != nil {
@@ -186,9 +197,14 @@ func refused(cause error) error {
 
 // bind checks what the statement reads and binds it in the engine.
 func (s *Prepared) bind(st *statement, params int) error {
-	checked := s.x.checks.verify(s.conn, st.shape)
+	found, checked := s.x.checks.verify(s.conn, st.shape)
+	typed := true
 	if isUnplanned(checked) && params > 0 {
-		checked = s.x.checks.verify(s.conn, st.constant)
+		typed = false
+		found, checked = s.x.checks.verify(s.conn, st.constant)
+	}
+	if checked == nil && !s.conn.engine.whole && found.loses(typed) {
+		return errLosesStates
 	}
 	if checked != nil && !isUnplanned(checked) {
 		return checked

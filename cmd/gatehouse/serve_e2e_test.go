@@ -229,8 +229,8 @@ func TestServeRefusals(t *testing.T) {
 		"wrong key's line":         {[]string{"--config", bad}, exitUsage, ":2:"},
 		"wrong key's remedy":       {[]string{"--config", bad}, exitUsage, "did you mean flight?"},
 		"busy port":                {[]string{"--home", t.TempDir(), "--listen", demoServer(t).flight, lake}, exitFailure, "choose another address with --listen"},
-		"two targets":              {[]string{lake, lake}, exitUsage, "Usage"},
-		"none":                     {nil, exitUsage, "Usage"},
+		"two targets":              {[]string{lake, lake}, exitUsage, "one argument too many"},
+		"none":                     {nil, exitUsage, "say what to serve"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, errs := invoke(t, nil, append([]string{"serve"}, c.args...)...)

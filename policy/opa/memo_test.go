@@ -94,6 +94,8 @@ type wordRights struct {
 
 func (r *wordRights) Version() uint64 { return r.version }
 
+func (r *wordRights) Elsewhere(string, classify.Name) bool { return false }
+
 func (r *wordRights) Read(path []string) (any, bool) {
 	if len(path) == 0 {
 		return map[string]any{"word": r.word}, true

@@ -10,9 +10,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pgquery "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"gatehouse/classify"
 	"gatehouse/classify/printer"
 	"gatehouse/executors"
 )
@@ -33,7 +32,12 @@ func (s *Prepared) text(args []any) (string, error) {
 				return "", err
 			}
 		}
-		tree = withValues(tree, values)
+		tree = classify.FillParams(tree, func(n int) *pgquery.Node {
+			if n < 1 || n > len(values) {
+				return nil
+			}
+			return values[n-1]
+		})
 	}
 	out, err := printer.PrintSelect(tree, printer.DataFusion())
 	return out, notPrinted(err)
@@ -124,32 +128,4 @@ func typeName(t arrow.DataType) (string, []*pgquery.Node, error) {
 		return "decimal", []*pgquery.Node{pgquery.MakeAConstIntNode(int64(d.Precision), -1), pgquery.MakeAConstIntNode(int64(d.Scale), -1)}, nil
 	}
 	return "", nil, unsupported("a parameter whose type is "+strconv.Quote(t.Name()), nil)
-}
-
-// withValues is a copy of tree with a value for every parameter.
-func withValues(tree *pgquery.SelectStmt, values []*pgquery.Node) *pgquery.SelectStmt {
-	tree = proto.CloneOf(tree)
-	var walk func(m protoreflect.Message)
-	walk = func(m protoreflect.Message) {
-		if n, ok := m.Interface().(*pgquery.Node); ok && n.GetParamRef() != nil {
-			if i := int(n.GetParamRef().Number) - 1; i >= 0 && i < len(values) {
-				n.Node = proto.CloneOf(values[i]).Node
-			}
-			return
-		}
-		m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-			switch {
-			case fd.Kind() != protoreflect.MessageKind:
-			case fd.IsList():
-				for i := range v.List().Len() {
-					walk(v.List().Get(i).Message())
-				}
-			default:
-				walk(v.Message())
-			}
-			return true
-		})
-	}
-	walk(tree.ProtoReflect())
-	return tree
 }

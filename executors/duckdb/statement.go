@@ -5,10 +5,9 @@ import (
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"gatehouse/auth"
+	"gatehouse/classify"
 	"gatehouse/executors"
 	"gatehouse/plan"
 	"gatehouse/policy"
@@ -54,7 +53,8 @@ func newStatement(p *plan.Plan, scans []*scan, key auth.Secret) (*statement, err
 	}
 	restNull := rest
 	if p.Params() > 0 {
-		text, err := printSelect(withoutParams(tree))
+		null := &pgquery.Node{Node: &pgquery.Node_AConst{AConst: &pgquery.A_Const{Isnull: true}}}
+		text, err := printSelect(classify.FillParams(tree, func(int) *pgquery.Node { return null }))
 		if err != nil {
 			return nil, internal("printing the statement: %w", err)
 		}
@@ -89,32 +89,6 @@ func newStatement(p *plan.Plan, scans []*scan, key auth.Secret) (*statement, err
 		constant: opening + strings.Join(stub, ", ") + separator + restNull,
 		governed: "WITH " + strings.Join(stub, ", ") + " SELECT " + strings.Join(only, ", "),
 	}, nil
-}
-
-// withoutParams is a copy of tree with NULL for every parameter.
-func withoutParams(tree *pgquery.SelectStmt) *pgquery.SelectStmt {
-	tree = proto.CloneOf(tree)
-	var walk func(m protoreflect.Message)
-	walk = func(m protoreflect.Message) {
-		if n, ok := m.Interface().(*pgquery.Node); ok && n.GetParamRef() != nil {
-			n.Node = &pgquery.Node_AConst{AConst: &pgquery.A_Const{Isnull: true}}
-			return
-		}
-		m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-			switch {
-			case fd.Kind() != protoreflect.MessageKind:
-			case fd.IsList():
-				for i := range v.List().Len() {
-					walk(v.List().Get(i).Message())
-				}
-			default:
-				walk(v.Message())
-			}
-			return true
-		})
-	}
-	walk(tree.ProtoReflect())
-	return tree
 }
 
 // newRelationParts prints

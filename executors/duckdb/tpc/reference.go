@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
@@ -16,8 +17,9 @@ import (
 // Reference answers statements over the Parquet files of one namespace, with all rules of an ordinary engine and none of ours. It
 // serves one caller at a time.
 type Reference struct {
-	db   *sql.DB
-	conn *sql.Conn
+	db    *sql.DB
+	conn  *sql.Conn
+	typed []string // see Typed
 }
 
 // ReferenceConfig says what a reference reads.
@@ -36,7 +38,7 @@ func NewReference(ctx context.Context, c ReferenceConfig) (*Reference, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reference{db, conn}
+	r := &Reference{db: db, conn: conn}
 	if err := r.views(ctx, c); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -61,12 +63,23 @@ func (r *Reference) views(ctx context.Context, c ReferenceConfig) error {
 				of[names[i]] = types[i]
 			}
 			query = v.over("("+query+")", of)
+			r.typed = append(r.typed, t.Name()+" AS NOT MATERIALIZED ("+v.over(c.Namespace+"."+t.Name(), of)+")")
 		}
 		if _, err := r.conn.ExecContext(ctx, "CREATE VIEW "+t.Name()+" AS "+query); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Typed is a query with the conditions and masks of a filtered reference typed in front of it, for who may see all rows of the tables
+// in c.Namespace.
+func (r *Reference) Typed(query string) string {
+	with := "WITH " + strings.Join(r.typed, ", ")
+	if rest, ok := strings.CutPrefix(query, "with "); ok {
+		return with + ", " + rest
+	}
+	return with + " " + query
 }
 
 // Close frees the engine.

@@ -131,16 +131,14 @@ func (r *run) explain(stmt *classify.Statement) ([][]string, error) {
 
 func (r *run) set(stmt *classify.Statement) error {
 	name, value, reset := stmt.Setting()
-	switch strings.ToLower(name) {
-	case "all":
-		if !reset {
-			return &SettingError{Name: name, Why: "can only be reset"}
-		}
-		r.session.resetAll()
+	name = strings.ToLower(name)
+	switch place := name == "catalog" || name == "schema" || name == "search_path"; {
+	case place && reset:
+		r.session.setNamespace(r.session.initial)
 		return nil
-	case "catalog":
+	case name == "catalog":
 		return r.useCatalog(value, nil)
-	case "schema", "search_path":
+	case place:
 		return r.useNamespace([]string{value})
 	}
 	return r.setSetting(name, value, reset)

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -225,19 +226,26 @@ func (n naming) listed(cat catalog.Catalog, name classify.Name) (classify.Name, 
 
 func (n naming) found(cat catalog.Catalog, name classify.Name) target {
 	var loaded *catalog.Table
-	table := func() (*catalog.Table, error) {
-		var err error
-		if loaded == nil {
-			loaded, err = cat.Table(n.r.ctx, n.r.session.identity, name.Schema, name.Table)
+	load := func() (*catalog.Table, error) {
+		if loaded != nil {
+			return loaded, nil
 		}
-		return loaded, err
+		now, err := cat.Table(n.r.ctx, n.r.session.identity, name.Schema, name.Table)
+		if errors.Is(err, catalog.ErrNoSuchTable) { // and yet it is listed
+			return nil, &UnreadableError{Table: name.Table, Why: "it is a view, or has just been dropped", cause: err}
+		}
+		if err != nil {
+			return nil, unreadable([]*table{{written: name.Table}}, err)
+		}
+		loaded = now
+		return loaded, nil
 	}
 	return target{
 		object:  policy.Object{Level: classify.LevelTable, Catalog: name.Catalog, Schema: name.Schema, Table: name.Table},
 		written: name.Table,
-		table:   table,
+		table:   load,
 		load: func() ([]classify.Column, error) {
-			loaded, err := table()
+			loaded, err := load()
 			if err != nil {
 				return nil, err
 			}

@@ -485,8 +485,7 @@ func (v viewer) effectivePolicy(a *classify.Access) ([][]string, error) {
 	if texts.all, err = v.seesTexts(o); err != nil {
 		return nil, err
 	}
-	cat, _ := v.g.catalog(o.Catalog)
-	loaded, err := cat.Table(v.ctx, v.session.identity, o.Schema, o.Table)
+	loaded, err := targets[0].table()
 	if err != nil {
 		return nil, err
 	}

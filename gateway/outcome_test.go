@@ -160,10 +160,6 @@ func TestSettings(t *testing.T) {
 	if got := s.Settings(); got["catalog"] != "other" || got["schema"] != "place" {
 		t.Errorf("after USE: %v", got)
 	}
-	s.resetAll()
-	if got := s.Settings(); got["catalog"] != "lake" || got["schema"] != "shop" || len(s.userSettings()) != 0 || s.Namespace() != g.cfg.Default {
-		t.Errorf("after RESET ALL: %v", got)
-	}
 	names := settingNames()
 	if len(names) != len(settings)+2 || len(names) != len(s.Settings()) {
 		t.Errorf("SHOW ALL would list %v", names)

@@ -420,7 +420,7 @@ func (r *run) fitsOn(o policy.Object, rule *policy.Rule, fields []int) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return unreadable([]*table{{written: o.Table}}, err)
 	}
 	var on []string
 	for _, c := range columns(now) {

@@ -104,9 +104,6 @@ func (v viewer) seesTexts(o policy.Object) (bool, error) {
 		return v.all, nil
 	}
 	k, err := v.knows(o)
-	if errors.Is(err, catalog.ErrUnreadable) {
-		return false, nil // nobody knows which table it is, so nobody its owner
-	}
 	if err != nil || !k.exists {
 		return false, err
 	}
@@ -176,8 +173,8 @@ func (v viewer) lookUp(o policy.Object) (*knownTable, error) {
 		return &knownTable{}, err
 	}
 	now, err := cat.Table(v.ctx, v.session.identity, o.Schema, o.Table)
-	if errors.Is(err, catalog.ErrNoSuchTable) {
-		return &knownTable{}, nil
+	if errors.Is(err, catalog.ErrNoSuchTable) || errors.Is(err, catalog.ErrUnreadable) {
+		return &knownTable{}, nil // nobody knows which table it is, so nobody has anything on it
 	}
 	if err != nil {
 		return nil, err

@@ -168,13 +168,6 @@ func (s *Session) set(name, value string, reset bool) error {
 	return nil
 }
 
-// resetAll puts every setting and the namespace back.
-func (s *Session) resetAll() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settings, s.namespace = map[string]string{}, s.initial
-}
-
 // settingNames returns the names of all settings, sorted.
 func settingNames() []string {
 	out := []string{"catalog", "schema"}

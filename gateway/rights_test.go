@@ -1,0 +1,278 @@
+package gateway_test
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"gatehouse/audit"
+	"gatehouse/auth"
+	"gatehouse/auth/task"
+	"gatehouse/catalog"
+	"gatehouse/catalog/catalogtest"
+	sqlcat "gatehouse/catalog/sql"
+	"gatehouse/classify"
+	"gatehouse/executors/duckdb"
+	"gatehouse/gateway"
+	"gatehouse/plan"
+	"gatehouse/policies"
+	"gatehouse/policy/grants"
+	"gatehouse/policy/opa"
+)
+
+// shop is a catalog whose tables are tables of the zoo under names of its own, with upper case and dots in them.
+type shop struct {
+	catalog.Catalog
+	mu     sync.Mutex
+	tables []shopTable
+	down   error
+}
+
+// shopTable is a table of a shop; of is its name in the schema spark, "view" or "broken".
+type shopTable struct{ schema, name, of string }
+
+// Table implements catalog.Catalog, by exact names.
+func (s *shop) Table(ctx context.Context, id auth.Identity, schema, name string) (*catalog.Table, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil {
+		return nil, s.down
+	}
+	i := slices.IndexFunc(s.tables, func(t shopTable) bool { return t.schema == schema && t.name == name })
+	switch {
+	case i < 0:
+		return nil, catalog.ErrNoSuchTable
+	case s.tables[i].of == "view" || s.tables[i].of == "broken":
+		return nil, fmt.Errorf("canary: %w", catalog.ErrUnreadable)
+	}
+	t, err := s.Catalog.Table(ctx, id, "spark", s.tables[i].of)
+	if err != nil {
+		return nil, err
+	}
+	out := *t
+	out.Catalog, out.Schema, out.Name, out.UUID = "Lake", schema, name, schema+name+s.tables[i].of
+	return &out, nil
+}
+
+// List implements catalog.Catalog.
+func (s *shop) List(_ context.Context, _ auth.Identity, schema string) ([]catalog.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil {
+		return nil, s.down
+	}
+	var out []catalog.Entry
+	for _, t := range s.tables {
+		e := catalog.Entry{Schema: t.schema}
+		if schema != "" {
+			e.Name, e.View = t.name, t.of == "view"
+		}
+		if (schema == "" || schema == t.schema) && !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// parts are what a gateway is made of, for tests that put something between.
+type parts struct {
+	config gateway.Config
+	shop   *shop
+	sink   *memory
+}
+
+// newParts is a gateway's configuration with the shipped Rego, a store of rights whose clock goes a minute ahead with each change, and
+// the catalogs Lake, a shop, and zoo.
+func newParts(t *testing.T) parts {
+	t.Helper()
+	zoo := catalogtest.Zoo(t)
+	inner, err := sqlcat.New(sqlcat.Config{Name: "zoo", SQLite: filepath.Join(zoo, "catalog.db"), Roots: []string{zoo}})
+	check(t, err)
+	t.Cleanup(func() { _ = inner.Close() })
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	store, err := grants.New(t.Context(), grants.Config{
+		File: filepath.Join(t.TempDir(), "grants.db"), Admin: "admin",
+		Now: func() time.Time { now = now.Add(time.Minute); return now },
+	})
+	check(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	files, err := policies.Files(policies.Skeleton)
+	check(t, err)
+	files["tables/Lake/Shop/Open.rego"] = []byte(`package tables.Lake.Shop.Open
+
+import data.lib.gw
+
+read := true
+
+hidden contains "region" if gw.user == "ann"
+
+row_filters contains {"id": "low", "expression": "id < 5"} if gw.user == "ann"
+
+masks.name := {"id": "stars", "expression": "'***'"} if gw.user == "ann"
+`)
+	decider, err := opa.New(opa.Config{Files: files, Rights: store, HomeIssuer: "home"})
+	check(t, err)
+	t.Cleanup(func() { _ = decider.Close() })
+	key, err := task.NewKey()
+	check(t, err)
+	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "gatehouse"})
+	check(t, err)
+	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "gatehouse"})
+	check(t, err)
+	planner, err := plan.New(plan.Config{Minter: minter})
+	check(t, err)
+	x, err := duckdb.New(duckdb.Config{Verifier: verifier, Dir: t.TempDir(), HashKey: auth.NewSecret(strings.Repeat("k", 32))})
+	check(t, err)
+	t.Cleanup(func() { _ = x.Close() })
+	lake := &shop{Catalog: inner, tables: []shopTable{
+		{"Shop", "Orders", "v1_plain"},
+		{"Shop", "Lines", "v2_cow"},
+		{"Shop", "Open", "v1_plain"},
+		{"Shop", "Totals", "view"},
+		{"Shop", "Torn", "broken"},
+		{"Dotted.Name", "Deep", "v1_plain"},
+		{"twice", "a", "v1_plain"},
+		{"Twice", "a", "v1_plain"},
+	}}
+	sink := &memory{}
+	return parts{gateway.Config{
+		Decider: decider, Catalogs: map[string]catalog.Catalog{"Lake": lake, "zoo": inner}, Planner: planner, Executor: x, Audit: sink, Grants: store,
+		Default: classify.Namespace{Catalog: "Lake", Schema: "Shop"}, Issuers: []string{"home", "away"},
+	}, lake, sink}
+}
+
+func (p parts) gateway(t *testing.T) *gateway.Gateway {
+	t.Helper()
+	g, err := gateway.New(p.config)
+	check(t, err)
+	return g
+}
+
+// signIn opens a session of "NAME" or "NAME@ISSUER". root is in the role of administrators; the group of a user is NAMEs.
+func signIn(t *testing.T, g *gateway.Gateway, who string) *gateway.Session {
+	t.Helper()
+	name, issuer, other := strings.Cut(who, "@")
+	if !other {
+		issuer = "home"
+	}
+	id := auth.Identity{Issuer: issuer, Subject: name, User: name, Groups: []string{name + "s"}, Method: "basic"}
+	if name == "root" {
+		id.Roles = []string{"admin", "unknown"}
+	}
+	s, err := g.NewSession(id, "127.0.0.1", "test")
+	check(t, err)
+	return s
+}
+
+var random = regexp.MustCompile(`[0-9a-f]{32}`)
+
+// Statements about rights as administrators, owners, holders of a grant option and others see them. Each line is run by each user that
+// stands above it; what comes back is the outcome, the error, the rows, and the audit line.
+func TestRightsRoles(t *testing.T)   { testRights(t, "roles") }
+func TestRightsGrants(t *testing.T)  { testRights(t, "grants") }
+func TestRightsOption(t *testing.T)  { testRights(t, "option") }
+func TestRightsNames(t *testing.T)   { testRights(t, "names") }
+func TestRightsRules(t *testing.T)   { testRights(t, "rules") }
+func TestRightsTags(t *testing.T)    { testRights(t, "tags") }
+func TestRightsShow(t *testing.T)    { testRights(t, "show") }
+func TestRightsMoved(t *testing.T)   { testRights(t, "moved") }
+func TestRightsListing(t *testing.T) { testRights(t, "listing") }
+
+func testRights(t *testing.T, file string) {
+	p := newParts(t)
+	g := p.gateway(t)
+	sessions := map[string]*gateway.Session{}
+	datadriven.RunTest(t, "testdata/rights/"+file+".dd", func(t *testing.T, d *datadriven.TestData) string {
+		if d.Cmd == "shop" {
+			p.shop.change(t, d)
+			return ""
+		}
+		users := append([]string{d.Cmd}, strings.Fields(strings.Join(argNames(d), " "))...)
+		var b strings.Builder
+		for sql := range strings.Lines(d.Input) {
+			sql = strings.TrimSpace(sql)
+			for _, user := range users {
+				if sessions[user] == nil {
+					sessions[user] = signIn(t, g, user)
+				}
+				if len(users) > 1 {
+					fmt.Fprintf(&b, "%s: ", user)
+				}
+				b.WriteString(p.told(t, g, sessions[user], sql))
+			}
+		}
+		return b.String()
+	})
+}
+
+func argNames(d *datadriven.TestData) []string {
+	var out []string
+	for _, a := range d.CmdArgs {
+		out = append(out, a.Key)
+	}
+	return out
+}
+
+// change is "shop add=(schema,name,of)", "shop drop=(schema,name)", "shop down", "shop refuses" or "shop up".
+func (s *shop) change(t *testing.T, d *datadriven.TestData) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range d.CmdArgs {
+		switch a.Key {
+		case "add":
+			s.tables = append(s.tables, shopTable{a.Vals[0], a.Vals[1], a.Vals[2]})
+		case "drop":
+			s.tables = slices.DeleteFunc(s.tables, func(t shopTable) bool { return t.schema == a.Vals[0] && t.name == a.Vals[1] })
+		case "down":
+			s.down = fmt.Errorf("canary: %w", catalog.ErrUnavailable)
+		case "refuses":
+			s.down = fmt.Errorf("canary: %w", catalog.ErrRefused)
+		case "up":
+			s.down = nil
+		default:
+			t.Fatalf("%s: %s", d.Pos, a.Key)
+		}
+	}
+}
+
+// told is what a statement came to: outcome and class, what the audit event names, the error or the rows.
+func (p parts) told(t *testing.T, g *gateway.Gateway, s *gateway.Session, sql string) string {
+	t.Helper()
+	p.sink.events = nil
+	text, err := rows(t, g, s, sql)
+	var b strings.Builder
+	ends := 0
+	for _, e := range p.sink.events {
+		if e.Outcome == audit.Started {
+			continue
+		}
+		ends++
+		fmt.Fprintf(&b, "%s %s", e.Kind, e.Outcome)
+		if e.Error != "" {
+			fmt.Fprintf(&b, " (%s)", e.Error)
+		}
+		for _, o := range e.Objects {
+			fmt.Fprintf(&b, " [%s]", strings.TrimSpace(o.Name+" "+strings.Join(o.Columns, ",")))
+		}
+	}
+	if ends != 1 {
+		t.Errorf("%s: %d events", sql, ends)
+	}
+	b.WriteByte('\n')
+	if err != nil {
+		text = "error: " + err.Error() + "\n"
+	}
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + random.ReplaceAllString(line, "ID"))
+	}
+	return b.String()
+}

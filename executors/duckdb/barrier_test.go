@@ -154,7 +154,7 @@ func attackRows(t *testing.T, x *Executor, r *plan.Relation, text string) (strin
 	}
 	defer s.Close()
 	defer s.free()
-	sc, err := x.openScan(r, s.pins)
+	sc, err := x.openScan(r, s.pins, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,8 +93,9 @@ func (x *Executor) prepareIn(ctx context.Context, user owner, p *plan.Plan) (_ *
 
 func (s *Prepared) prepare(p *plan.Plan) error {
 	s.end = p.Deadline()
+	alike := slices.ContainsFunc(p.Relations(), func(r plan.Relation) bool { return r.Barrier })
 	for i := range p.Relations() {
-		sc, err := s.x.openScan(&p.Relations()[i], s.pins)
+		sc, err := s.x.openScan(&p.Relations()[i], s.pins, alike)
 		if err != nil {
 			return err
 		}

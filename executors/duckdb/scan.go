@@ -14,7 +14,7 @@ import (
 const positionBits = 40
 
 // arm is a group of files that one table function reads: they have the same layout, the same equality deletes, and either all
-// or none have deletes by position.
+// or none are read as if they had deletes by position.
 type arm struct {
 	layout *layout
 	// equality are the steps of equality deletes, see chains: a file on step k has those of the first k.
@@ -43,9 +43,12 @@ type keyTable struct {
 	arm  *arm
 }
 
-// openScan makes the relation's files readable, reads their footers, and groups them.
-func (x *Executor) openScan(r *plan.Relation, p *pins) (*scan, error) {
+// openScan makes the relation's files readable, reads their footers, and groups them. alike is for statements that may fail: where rows may
+// be hidden, files without deletes by position are read as if they had some. Join orders, and with them whether a
+// failure of visible rows is met at all, hang on more than the estimates that deletesEstimate sets right.
+func (x *Executor) openScan(r *plan.Relation, p *pins, alike bool) (*scan, error) {
 	s := &scan{relation: r}
+	alike = alike && r.Scan.Rough > 0
 	for _, f := range r.Scan.Fields {
 		if f.ID <= 0 {
 			return nil, internal("field id %d", f.ID)
@@ -85,6 +88,7 @@ func (x *Executor) openScan(r *plan.Relation, p *pins) (*scan, error) {
 		if err != nil {
 			return nil, err
 		}
+		keyed = keyed || alike
 		chain, step := chained.of(i)
 		key := fmt.Sprint(chain, keyed, constantIDs(lay, f), lay.text())
 		if arms[key] == nil {

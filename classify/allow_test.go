@@ -67,15 +67,7 @@ func TestUnknownIsRefused(t *testing.T) {
 
 func newMessage(t *testing.T, name protoreflect.Name) protoreflect.Message {
 	t.Helper()
-	var n pgquery.Node
-	for i := range n.ProtoReflect().Descriptor().Fields().Len() {
-		f := n.ProtoReflect().Descriptor().Fields().Get(i)
-		if f.Message().Name() == name {
-			return n.ProtoReflect().NewField(f).Message()
-		}
-	}
-	t.Fatalf("no node %s", name)
-	return nil
+	return (&pgquery.Node{}).ProtoReflect().NewField(nodeField(t, name)).Message()
 }
 
 func setField(m protoreflect.Message, f protoreflect.FieldDescriptor) {

@@ -11,10 +11,18 @@ import (
 // long. Any other message is walked by reflection: none is passed over.
 func children(m proto.Message, f func(proto.Message) error) error {
 	e := &each{f: f}
+	if !e.known(m) {
+		e.reflected(m.ProtoReflect())
+	}
+	return e.err
+}
+
+// known is children for the messages of the switch. It reports whether m is one of them.
+func (e *each) known(m proto.Message) bool {
 	switch n := m.(type) {
 	case *pgquery.Node:
 		if c := content(n); c != nil {
-			return f(c)
+			e.err = e.f(c)
 		}
 	case *pgquery.SelectStmt:
 		e.nodes(n.DistinctClause)
@@ -158,9 +166,9 @@ func children(m proto.Message, f func(proto.Message) error) error {
 		e.nodes(n.Collname)
 	case *pgquery.A_Star, *pgquery.Integer, *pgquery.Float, *pgquery.Boolean, *pgquery.String, *pgquery.ParamRef:
 	default:
-		e.reflected(m.ProtoReflect())
+		return false
 	}
-	return e.err
+	return true
 }
 
 // each calls f until it returns an error.
@@ -228,9 +236,22 @@ func (e *each) reflected(m protoreflect.Message) {
 
 // content returns the one message in n, nil if there is none.
 func content(n *pgquery.Node) proto.Message {
-	switch t := n.GetNode().(type) {
-	case nil:
+	if n.GetNode() == nil {
 		return nil
+	}
+	if c := knownContent(n); c != nil {
+		return c
+	}
+	m := n.ProtoReflect()
+	if d := m.WhichOneof(m.Descriptor().Oneofs().Get(0)); d != nil {
+		return m.Get(d).Message().Interface()
+	}
+	return nil
+}
+
+// knownContent is content for the messages that known knows, nil for any other.
+func knownContent(n *pgquery.Node) proto.Message {
+	switch t := n.GetNode().(type) {
 	case *pgquery.Node_SelectStmt:
 		return t.SelectStmt
 	case *pgquery.Node_ResTarget:
@@ -315,10 +336,6 @@ func content(n *pgquery.Node) proto.Message {
 		return t.CollateClause
 	case *pgquery.Node_ParamRef:
 		return t.ParamRef
-	}
-	m := n.ProtoReflect()
-	if d := m.WhichOneof(m.Descriptor().Oneofs().Get(0)); d != nil {
-		return m.Get(d).Message().Interface()
 	}
 	return nil
 }

@@ -45,10 +45,32 @@ func TestChildrenMissNothing(t *testing.T) {
 		}
 	}
 	for name := range allowedFields() {
-		if _, ok := locationOf(newMessage(t, name).Interface()); !ok {
+		m := newMessage(t, name)
+		if _, ok := locationOf(m.Interface()); !ok {
+			t.Errorf("the position of %s is found by reflection", name)
+		}
+		if e := (&each{}); !e.known(m.Interface()) {
 			t.Errorf("%s is walked by reflection", name)
 		}
+		in := &pgquery.Node{}
+		in.ProtoReflect().Set(nodeField(t, name), protoreflect.ValueOfMessage(m))
+		if knownContent(in) != m.Interface() {
+			t.Errorf("%s is found by reflection", name)
+		}
 	}
+}
+
+// nodeField returns the field of a Node for a message.
+func nodeField(t *testing.T, name protoreflect.Name) protoreflect.FieldDescriptor {
+	t.Helper()
+	fields := (&pgquery.Node{}).ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		if fields.Get(i).Message().Name() == name {
+			return fields.Get(i)
+		}
+	}
+	t.Fatalf("no node %s", name)
+	return nil
 }
 
 // fill sets every field that holds messages, lists to two.

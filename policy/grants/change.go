@@ -72,6 +72,8 @@ func (s *State) withDependants(e *edit, changes, made []policy.Change, by stamp)
 	}
 }
 
+// one returns the document after a change. One that changes nothing must leave the nodes of e as they are, so that what it
+// would say, like who made a right, is not there before the log is read again and gone after.
 func (s *State) one(e *edit, c policy.Change, by stamp) (node, error) {
 	switch c.Op {
 	case policy.OpCreateRole:
@@ -292,12 +294,13 @@ func (s *State) take(e *edit, c policy.Change, by stamp) (node, error) {
 	if uuid, ok := old["uuid"]; ok {
 		n["uuid"] = uuid
 	}
-	if names := child(old, "names"); names != nil {
-		n["names"] = names
-	}
-	keepVia(n, child(old, "via"), held)
+	keepColumns(n, "names", child(old, "names"), held)
+	keepColumns(n, "via", child(old, "via"), held)
 	if e, ok := old["option_except"]; ok && len(option) > 0 {
 		n["option_except"] = e
+	}
+	if same(old, n) {
+		return s.root, nil
 	}
 	return put(e, s.root, c.Object, denied, c.Principal, c.Privilege, n), nil
 }

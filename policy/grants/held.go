@@ -1,6 +1,7 @@
 package grants
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -33,20 +34,16 @@ func bound(n, old node, c policy.Change) {
 	if c.UUID != "" {
 		n["uuid"] = c.UUID
 	}
-	names := node{}
-	for k, v := range child(old, "names") {
-		if slices.Contains(cols, k) {
-			names[k] = v
-		}
+	names := maps.Clone(child(old, "names"))
+	if names == nil {
+		names = node{}
 	}
 	for _, name := range c.Columns {
-		if k := key(name, c.Fields); k != name && slices.Contains(cols, k) {
+		if k := key(name, c.Fields); k != name {
 			names[k] = name
 		}
 	}
-	if len(names) > 0 {
-		n["names"] = names
-	}
+	keepColumns(n, "names", names, cols)
 	via := maps.Clone(child(old, "via"))
 	if via == nil {
 		via = node{}
@@ -61,29 +58,29 @@ func bound(n, old node, c policy.Change) {
 			via[k] = list(append(texts(before), texts(principals(c.Via))...))
 		}
 	}
-	keepVia(n, via, cols)
+	keepColumns(n, "via", via, cols)
 }
 
-// keepVia sets the part of via that is about cols.
-func keepVia(n, via node, cols []string) {
+// keepColumns sets the part of what is said of columns that is about cols.
+func keepColumns(n node, what string, said node, cols []string) {
 	kept := node{}
-	for k, v := range via {
+	for k, v := range said {
 		if slices.Contains(cols, k) {
 			kept[k] = v
 		}
 	}
 	if len(kept) > 0 {
-		n["via"] = kept
+		n[what] = kept
 	}
 }
 
 // written returns the names of columns, as they were when they were granted, and their field ids. Two columns of one name, of
-// which one was renamed or dropped, keep apart.
+// which one was renamed or dropped, keep apart, and so does one that is meant by its name.
 func written(l node, cols []string) (names []string, fields map[string]int) {
 	for _, k := range cols {
 		name, _ := child(l, "names")[k].(string)
 		id := fieldOf(k)
-		if name == "" || slices.Contains(names, name) {
+		if name == "" || slices.Contains(names, name) || slices.Contains(texts(l["columns"]), name) {
 			name = k
 		}
 		names = append(names, name)
@@ -184,7 +181,7 @@ func (s *State) abandoned() []policy.Change {
 		}
 	})
 	slices.SortFunc(out, func(a, b policy.Change) int {
-		return strings.Compare(a.Object.String()+string(a.Principal)+a.Privilege, b.Object.String()+string(b.Principal)+b.Privilege)
+		return cmp.Or(strings.Compare(objectKey(a.Object), objectKey(b.Object)), cmp.Compare(a.Principal, b.Principal), strings.Compare(a.Privilege, b.Privilege))
 	})
 	return out
 }

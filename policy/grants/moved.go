@@ -11,7 +11,7 @@ func (s *State) Elsewhere(uuid string, n classify.Name) bool {
 	s.homesOnce.Do(func() { s.homes = s.findHomes() })
 	for home := range s.homes[uuid] {
 		if home != n {
-			return uuid != ""
+			return true
 		}
 	}
 	return false

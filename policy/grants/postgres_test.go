@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -69,12 +70,19 @@ func TestTwoGateways(t *testing.T) {
 // startPostgres starts a server on a socket in a folder of its own and returns its connection string.
 func startPostgres(t *testing.T) string {
 	t.Helper()
+	dsn, _ := startPostgresTill(t)
+	return dsn
+}
+
+// startPostgresTill also returns what ends the server.
+func startPostgresTill(t *testing.T) (dsn string, stop func()) {
+	t.Helper()
 	for _, tool := range []string{"initdb", "postgres"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not installed: a PostgreSQL server cannot run", tool)
 		}
 	}
-	dir, err := os.MkdirTemp("", "gatehouse-postgres")
+	dir, err := os.MkdirTemp("/tmp", "gatehouse-postgres") // a socket's path is short, and others have to get there
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +116,12 @@ func startPostgres(t *testing.T) string {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		_ = server.Process.Signal(syscall.SIGINT)
 		_ = server.Wait()
 	})
-	dsn := "host=" + dir + " user=gatehouse dbname=postgres"
+	t.Cleanup(stop)
+	dsn = "host=" + dir + " user=gatehouse dbname=postgres"
 	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -126,5 +135,5 @@ func startPostgres(t *testing.T) string {
 		}
 		time.Sleep(20 * time.Millisecond) // between two looks at a condition
 	}
-	return dsn
+	return dsn, stop
 }

@@ -47,7 +47,11 @@ func (s *State) ruled(e *edit, c policy.Change, by stamp) (node, error) {
 		if err := s.checkRule(c); err != nil {
 			return nil, err
 		}
-		return e.set(s.root, 0, ruleNode(c, by), rulePath(c)...), nil
+		n := ruleNode(c, by)
+		if s.showRuled(c) == ruleText(placed(c.Rule.Name, n, c.Op == policy.OpSetMask, c.Object), n) {
+			return s.root, nil
+		}
+		return e.set(s.root, 0, n, rulePath(c)...), nil
 	case policy.OpDropFilter, policy.OpDropMask:
 		if c.Rule == nil || c.Rule.Name == "" {
 			return nil, &policy.RightsError{Message: "a row filter or mask has no name"}
@@ -163,7 +167,7 @@ func (s *State) Rules(o *policy.Object) []policy.PlacedRule {
 }
 
 func ruleKey(r policy.PlacedRule) string {
-	k := fmt.Sprint(r.Object.String(), "\x00", r.Mask, "\x00", r.Name)
+	k := fmt.Sprint(objectKey(r.Object), "\x00", r.Mask, "\x00", r.Name)
 	if r.Tag != nil {
 		k += "\x00" + r.Tag.Key
 	}
@@ -227,6 +231,9 @@ func (s *State) tag(e *edit, c policy.Change) (node, error) {
 	o := c.Object
 	at := []string{"tags", o.Catalog, o.Schema, o.Table}
 	root, old := s.root, child(s.root, at...)
+	if c.Op == policy.OpSetTag && bears(old, c) {
+		return s.root, nil
+	}
 	if old != nil && c.Op == policy.OpSetTag && old["uuid"] != c.UUID {
 		root = e.set(root, 0, nil, at...) // those of a table that had the name before
 	}
@@ -253,6 +260,21 @@ func (s *State) tag(e *edit, c policy.Change) (node, error) {
 	return e.set(root, 0, pick(c.Op == policy.OpSetTag, c.UUID, child(root, at...)["uuid"]), append(slices.Clone(at), "uuid")...), nil
 }
 
+// bears reports whether the tags of a table are as c sets them.
+func bears(tags node, c policy.Change) bool {
+	at := [][]string{{"table", c.Tag.Key}}
+	if len(c.Columns) > 0 {
+		at = nil
+	}
+	for _, name := range c.Columns {
+		at = append(at, []string{"columns", key(name, c.Fields), c.Tag.Key})
+	}
+	return tags["uuid"] == c.UUID && !slices.ContainsFunc(at, func(path []string) bool {
+		v, _ := get(tags, path...)
+		return v != c.Tag.Value
+	})
+}
+
 func pick(set bool, uuid string, old any) any {
 	if set || old == nil {
 		return uuid
@@ -277,10 +299,15 @@ func (s *State) Tags(o *policy.Object) []policy.PlacedTag {
 			add(tags.(node), name, fieldOf(id))
 		}
 	})
-	slices.SortStableFunc(out, func(a, b policy.PlacedTag) int {
-		return strings.Compare(fmt.Sprint(a.Object.String(), "\x00", a.Column, "\x00", a.Key), fmt.Sprint(b.Object.String(), "\x00", b.Column, "\x00", b.Key))
+	slices.SortFunc(out, func(a, b policy.PlacedTag) int {
+		return strings.Compare(tagKey(a), tagKey(b))
 	})
 	return out
+}
+
+// tagKey sorts tags; a column that was dropped may have had the name of one that there is.
+func tagKey(t policy.PlacedTag) string {
+	return fmt.Sprint(objectKey(t.Object), "\x00", t.Column, "\x00", t.Key, "\x00", t.Field)
 }
 
 // showRuled is show for row filters, masks and tags.

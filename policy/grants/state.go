@@ -81,7 +81,12 @@ func (s *State) List(o *policy.Object, p policy.Principal) []policy.Right {
 }
 
 func rightKey(r policy.Right) string {
-	return fmt.Sprint(r.Object.String(), "\x00", r.Object.Level, "\x00", r.Principal, "\x00", r.Denied, "\x00", r.Privilege)
+	return fmt.Sprint(objectKey(r.Object), "\x00", r.Principal, "\x00", r.Denied, "\x00", r.Privilege)
+}
+
+// objectKey sorts objects as they are written; those that are written alike, since names may hold dots, keep apart.
+func objectKey(o policy.Object) string {
+	return strings.Join([]string{o.String(), string(o.Level), o.Catalog, o.Schema}, "\x00")
 }
 
 // each visits the node of o, or of every object.

@@ -39,33 +39,37 @@ func newDeletes(s *plan.Scan) *deletes {
 }
 
 // of returns the deleted positions of a data file as executors read them: ascending, each as the varint of its distance from the one before.
-func (d *deletes) of(ctx context.Context, f *plan.File) ([]byte, error) {
+// The equality deletes that apply are given by their place in the scan.
+func (d *deletes) of(ctx context.Context, f *plan.File) (deleted []byte, equality []int32, err error) {
 	var positions []int64
 	for _, i := range f.Deletes {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if i < 0 || i >= len(d.scan.Deletes) {
-			return nil, internal("delete file %d of %d", i, len(d.scan.Deletes))
+			return nil, nil, internal("delete file %d of %d", i, len(d.scan.Deletes))
+		}
+		if d.scan.Deletes[i].Kind == plan.EqualityDeletes {
+			equality = append(equality, int32(i))
+			continue
 		}
 		found, err := d.positions(i, f)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		positions = append(positions, found...)
 	}
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
-	var out []byte
 	last := int64(0)
 	for _, p := range positions {
 		if p < 0 {
-			return nil, dataError("position %d", p)
+			return nil, nil, dataError("position %d", p)
 		}
-		out = binary.AppendUvarint(out, uint64(p-last))
+		deleted = binary.AppendUvarint(deleted, uint64(p-last))
 		last = p
 	}
-	return out, nil
+	return deleted, equality, nil
 }
 
 func (d *deletes) positions(i int, f *plan.File) ([]int64, error) {

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gatehouse/auth"
-	"gatehouse/catalog"
 	"gatehouse/executors/ballista/wire"
 	"gatehouse/plan"
 )
@@ -80,6 +79,9 @@ func (x *Executor) taskGroup(p *plan.Plan, r *plan.Relation, files []*wire.File)
 		return nil, err
 	}
 	payload.Files = files
+	if err := addEquality(payload, &r.Scan); err != nil {
+		return nil, err
+	}
 	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(payload)
 	if err != nil {
 		return nil, internal("%w", err)
@@ -152,12 +154,46 @@ func newPayload(p *plan.Plan, r *plan.Relation) (*wire.Payload, error) {
 		}
 		out.Columns = append(out.Columns, w)
 	}
-	for _, d := range r.Scan.Deletes {
-		if d.Kind == plan.EqualityDeletes {
-			return nil, unsupported("reading a table with equality deletes", nil)
+	for _, f := range r.Scan.Fields {
+		if f.Default != nil {
+			out.Defaults = append(out.Defaults, &wire.Constant{Field: int32(f.ID), Text: *f.Default})
 		}
 	}
 	return out, nil
+}
+
+// addEquality adds the equality deletes that apply to files of the payload, which name them by their place in the scan before and by that in
+// the payload after.
+func addEquality(p *wire.Payload, s *plan.Scan) error {
+	place := map[int32]int32{}
+	for _, f := range p.Files {
+		for i, n := range f.Equality {
+			at, ok := place[n]
+			if !ok {
+				w, err := equalityDelete(&s.Deletes[n])
+				if err != nil {
+					return err
+				}
+				at = int32(len(p.Equality))
+				place[n], p.Equality = at, append(p.Equality, w)
+			}
+			f.Equality[i] = at
+		}
+	}
+	return nil
+}
+
+// equalityDelete is a delete file with its key, ascending by field id.
+func equalityDelete(d *plan.DeleteFile) (*wire.EqualityDelete, error) {
+	path, err := localPath(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	keys := slices.Clone(d.Equality)
+	slices.SortFunc(keys, func(a, b plan.Field) int { return a.ID - b.ID })
+	w := &wire.EqualityDelete{Path: path, Size: d.Size, Rows: d.Rows}
+	w.Keys, err = readSchema(keys)
+	return w, err
 }
 
 // readSchema names the columns to read as filter and masks do.
@@ -170,10 +206,6 @@ func readSchema(fields []plan.Field) ([]byte, error) {
 			return nil, err
 		case len(f.Nested) > 0:
 			return nil, unsupported("reading a column of a nested type", nil)
-		case f.Default != nil:
-			return nil, unsupported("reading a column with an initial default", nil)
-		case f.ID == catalog.RowIDField || f.ID == catalog.LastUpdatedField:
-			return nil, unsupported("row lineage", nil)
 		}
 		meta := arrow.NewMetadata([]string{fieldID}, []string{strconv.Itoa(f.ID)})
 		out = append(out, arrow.Field{Name: f.Name, Type: t, Nullable: true, Metadata: meta})
@@ -203,8 +235,8 @@ func scanFiles(ctx context.Context, s *plan.Scan) ([]*wire.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		w := &wire.File{Path: path, Size: f.Size, Rows: f.Rows}
-		if w.Deleted, err = deletes.of(ctx, f); err != nil {
+		w := &wire.File{Path: path, Size: f.Size, Rows: f.Rows, FirstRow: f.FirstRow, Sequence: f.Seq}
+		if w.Deleted, w.Equality, err = deletes.of(ctx, f); err != nil {
 			return nil, err
 		}
 		for _, id := range slices.Sorted(maps.Keys(f.Constants)) {

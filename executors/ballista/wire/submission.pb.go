@@ -9,12 +9,11 @@
 package wire
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -319,7 +318,11 @@ type Payload struct {
 	Pushed  []string  `protobuf:"bytes,8,rep,name=pushed,proto3" json:"pushed,omitempty"`
 	Columns []*Column `protobuf:"bytes,9,rep,name=columns,proto3" json:"columns,omitempty"`
 	// The columns that it shows, in the order of columns: an Arrow IPC schema message.
-	Schema        []byte `protobuf:"bytes,10,opt,name=schema,proto3" json:"schema,omitempty"`
+	Schema []byte `protobuf:"bytes,10,opt,name=schema,proto3" json:"schema,omitempty"`
+	// Equality deletes that apply to some of the files.
+	Equality []*EqualityDelete `protobuf:"bytes,11,rep,name=equality,proto3" json:"equality,omitempty"`
+	// Values of columns that a file lacks and its partition does not tell; a column that is not here is NULL.
+	Defaults      []*Constant `protobuf:"bytes,12,rep,name=defaults,proto3" json:"defaults,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -424,6 +427,90 @@ func (x *Payload) GetSchema() []byte {
 	return nil
 }
 
+func (x *Payload) GetEquality() []*EqualityDelete {
+	if x != nil {
+		return x.Equality
+	}
+	return nil
+}
+
+func (x *Payload) GetDefaults() []*Constant {
+	if x != nil {
+		return x.Defaults
+	}
+	return nil
+}
+
+// EqualityDelete is one delete file whose rows delete those that have the same key.
+type EqualityDelete struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Size  int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	Rows  int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The key, an Arrow IPC schema message: columns to read by field id, with their types of today.
+	Keys          []byte `protobuf:"bytes,4,opt,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EqualityDelete) Reset() {
+	*x = EqualityDelete{}
+	mi := &file_submission_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EqualityDelete) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EqualityDelete) ProtoMessage() {}
+
+func (x *EqualityDelete) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EqualityDelete.ProtoReflect.Descriptor instead.
+func (*EqualityDelete) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *EqualityDelete) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *EqualityDelete) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *EqualityDelete) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *EqualityDelete) GetKeys() []byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
 // Column is one shown column.
 type Column struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -438,7 +525,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_submission_proto_msgTypes[4]
+	mi := &file_submission_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -450,7 +537,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[4]
+	mi := &file_submission_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -463,7 +550,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{4}
+	return file_submission_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Column) GetValue() isColumn_Value {
@@ -520,14 +607,19 @@ type File struct {
 	// What the partition says of columns that the file lacks.
 	Constants []*Constant `protobuf:"bytes,7,rep,name=constants,proto3" json:"constants,omitempty"`
 	// The table's name mapping, for files without field ids.
-	Mapping       []*Name `protobuf:"bytes,8,rep,name=mapping,proto3" json:"mapping,omitempty"`
+	Mapping []*Name `protobuf:"bytes,8,rep,name=mapping,proto3" json:"mapping,omitempty"`
+	// Those of the payload's equality deletes that apply, by place.
+	Equality []int32 `protobuf:"varint,9,rep,packed,name=equality,proto3" json:"equality,omitempty"`
+	// The id of its first row, if it has one, and the number of the commit that added it.
+	FirstRow      *int64 `protobuf:"varint,10,opt,name=first_row,json=firstRow,proto3,oneof" json:"first_row,omitempty"`
+	Sequence      int64  `protobuf:"varint,11,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_submission_proto_msgTypes[5]
+	mi := &file_submission_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -539,7 +631,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[5]
+	mi := &file_submission_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -552,7 +644,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{5}
+	return file_submission_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *File) GetPath() string {
@@ -611,6 +703,27 @@ func (x *File) GetMapping() []*Name {
 	return nil
 }
 
+func (x *File) GetEquality() []int32 {
+	if x != nil {
+		return x.Equality
+	}
+	return nil
+}
+
+func (x *File) GetFirstRow() int64 {
+	if x != nil && x.FirstRow != nil {
+		return *x.FirstRow
+	}
+	return 0
+}
+
+func (x *File) GetSequence() int64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 type Constant struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Field         int32                  `protobuf:"varint,1,opt,name=field,proto3" json:"field,omitempty"`
@@ -622,7 +735,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_submission_proto_msgTypes[6]
+	mi := &file_submission_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -634,7 +747,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[6]
+	mi := &file_submission_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -647,7 +760,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{6}
+	return file_submission_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Constant) GetField() int32 {
@@ -681,7 +794,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_submission_proto_msgTypes[7]
+	mi := &file_submission_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -693,7 +806,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[7]
+	mi := &file_submission_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -706,7 +819,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{7}
+	return file_submission_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Name) GetName() string {
@@ -734,7 +847,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_submission_proto_msgTypes[8]
+	mi := &file_submission_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +859,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[8]
+	mi := &file_submission_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +872,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{8}
+	return file_submission_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Description) GetSchema() []byte {
@@ -790,7 +903,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_submission_proto_msgTypes[9]
+	mi := &file_submission_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -802,7 +915,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[9]
+	mi := &file_submission_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -815,7 +928,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{9}
+	return file_submission_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -883,7 +996,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_submission_proto_msgTypes[10]
+	mi := &file_submission_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -895,7 +1008,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[10]
+	mi := &file_submission_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -908,7 +1021,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{10}
+	return file_submission_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Job) GetId() string {
@@ -926,7 +1039,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_submission_proto_msgTypes[11]
+	mi := &file_submission_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1051,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[11]
+	mi := &file_submission_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1064,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{11}
+	return file_submission_proto_rawDescGZIP(), []int{12}
 }
 
 type Ready struct {
@@ -963,7 +1076,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_submission_proto_msgTypes[12]
+	mi := &file_submission_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -975,7 +1088,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[12]
+	mi := &file_submission_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -988,7 +1101,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{12}
+	return file_submission_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Ready) GetParts() []*Part {
@@ -1011,7 +1124,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_submission_proto_msgTypes[13]
+	mi := &file_submission_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1023,7 +1136,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[13]
+	mi := &file_submission_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1036,7 +1149,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{13}
+	return file_submission_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Part) GetHost() string {
@@ -1073,7 +1186,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_submission_proto_msgTypes[14]
+	mi := &file_submission_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1198,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[14]
+	mi := &file_submission_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1211,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{14}
+	return file_submission_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Failure) GetClass() Class {
@@ -1140,7 +1253,7 @@ const file_submission_proto_rawDesc = "" +
 	"\x06groups\x18\x05 \x03(\v2 .gatehouse.ballista.v1.TaskGroupR\x06groups\";\n" +
 	"\tTaskGroup\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token\"\xbe\x02\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\xbe\x03\n" +
 	"\aPayload\x12\x14\n" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1f\n" +
@@ -1153,11 +1266,18 @@ const file_submission_proto_rawDesc = "" +
 	"\x06pushed\x18\b \x03(\tR\x06pushed\x127\n" +
 	"\acolumns\x18\t \x03(\v2\x1d.gatehouse.ballista.v1.ColumnR\acolumns\x12\x16\n" +
 	"\x06schema\x18\n" +
-	" \x01(\fR\x06schema\";\n" +
+	" \x01(\fR\x06schema\x12A\n" +
+	"\bequality\x18\v \x03(\v2%.gatehouse.ballista.v1.EqualityDeleteR\bequality\x12;\n" +
+	"\bdefaults\x18\f \x03(\v2\x1f.gatehouse.ballista.v1.ConstantR\bdefaults\"`\n" +
+	"\x0eEqualityDelete\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
+	"\x04rows\x18\x03 \x01(\x03R\x04rows\x12\x12\n" +
+	"\x04keys\x18\x04 \x01(\fR\x04keys\";\n" +
 	"\x06Column\x12\x12\n" +
 	"\x03raw\x18\x01 \x01(\x05H\x00R\x03raw\x12\x14\n" +
 	"\x04mask\x18\x02 \x01(\tH\x00R\x04maskB\a\n" +
-	"\x05value\"\x80\x02\n" +
+	"\x05value\"\xe8\x02\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
@@ -1166,7 +1286,13 @@ const file_submission_proto_rawDesc = "" +
 	"\x06length\x18\x05 \x01(\x03R\x06length\x12\x18\n" +
 	"\adeleted\x18\x06 \x01(\fR\adeleted\x12=\n" +
 	"\tconstants\x18\a \x03(\v2\x1f.gatehouse.ballista.v1.ConstantR\tconstants\x125\n" +
-	"\amapping\x18\b \x03(\v2\x1b.gatehouse.ballista.v1.NameR\amapping\"H\n" +
+	"\amapping\x18\b \x03(\v2\x1b.gatehouse.ballista.v1.NameR\amapping\x12\x1a\n" +
+	"\bequality\x18\t \x03(\x05R\bequality\x12 \n" +
+	"\tfirst_row\x18\n" +
+	" \x01(\x03H\x00R\bfirstRow\x88\x01\x01\x12\x1a\n" +
+	"\bsequence\x18\v \x01(\x03R\bsequenceB\f\n" +
+	"\n" +
+	"_first_row\"H\n" +
 	"\bConstant\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\x05R\x05field\x12\x12\n" +
 	"\x04null\x18\x02 \x01(\bR\x04null\x12\x12\n" +
@@ -1230,55 +1356,55 @@ func file_submission_proto_rawDescGZIP() []byte {
 	return file_submission_proto_rawDescData
 }
 
-var (
-	file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-	file_submission_proto_msgTypes  = make([]protoimpl.MessageInfo, 15)
-	file_submission_proto_goTypes   = []any{
-		Class(0),            // 0: gatehouse.ballista.v1.Class
-		(*Statement)(nil),   // 1: gatehouse.ballista.v1.Statement
-		(*Relation)(nil),    // 2: gatehouse.ballista.v1.Relation
-		(*TaskGroup)(nil),   // 3: gatehouse.ballista.v1.TaskGroup
-		(*Payload)(nil),     // 4: gatehouse.ballista.v1.Payload
-		(*Column)(nil),      // 5: gatehouse.ballista.v1.Column
-		(*File)(nil),        // 6: gatehouse.ballista.v1.File
-		(*Constant)(nil),    // 7: gatehouse.ballista.v1.Constant
-		(*Name)(nil),        // 8: gatehouse.ballista.v1.Name
-		(*Description)(nil), // 9: gatehouse.ballista.v1.Description
-		(*Event)(nil),       // 10: gatehouse.ballista.v1.Event
-		(*Job)(nil),         // 11: gatehouse.ballista.v1.Job
-		(*Done)(nil),        // 12: gatehouse.ballista.v1.Done
-		(*Ready)(nil),       // 13: gatehouse.ballista.v1.Ready
-		(*Part)(nil),        // 14: gatehouse.ballista.v1.Part
-		(*Failure)(nil),     // 15: gatehouse.ballista.v1.Failure
-	}
-)
-
+var file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_submission_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_submission_proto_goTypes = []any{
+	(Class)(0),             // 0: gatehouse.ballista.v1.Class
+	(*Statement)(nil),      // 1: gatehouse.ballista.v1.Statement
+	(*Relation)(nil),       // 2: gatehouse.ballista.v1.Relation
+	(*TaskGroup)(nil),      // 3: gatehouse.ballista.v1.TaskGroup
+	(*Payload)(nil),        // 4: gatehouse.ballista.v1.Payload
+	(*EqualityDelete)(nil), // 5: gatehouse.ballista.v1.EqualityDelete
+	(*Column)(nil),         // 6: gatehouse.ballista.v1.Column
+	(*File)(nil),           // 7: gatehouse.ballista.v1.File
+	(*Constant)(nil),       // 8: gatehouse.ballista.v1.Constant
+	(*Name)(nil),           // 9: gatehouse.ballista.v1.Name
+	(*Description)(nil),    // 10: gatehouse.ballista.v1.Description
+	(*Event)(nil),          // 11: gatehouse.ballista.v1.Event
+	(*Job)(nil),            // 12: gatehouse.ballista.v1.Job
+	(*Done)(nil),           // 13: gatehouse.ballista.v1.Done
+	(*Ready)(nil),          // 14: gatehouse.ballista.v1.Ready
+	(*Part)(nil),           // 15: gatehouse.ballista.v1.Part
+	(*Failure)(nil),        // 16: gatehouse.ballista.v1.Failure
+}
 var file_submission_proto_depIdxs = []int32{
 	2,  // 0: gatehouse.ballista.v1.Statement.relations:type_name -> gatehouse.ballista.v1.Relation
 	3,  // 1: gatehouse.ballista.v1.Relation.groups:type_name -> gatehouse.ballista.v1.TaskGroup
-	6,  // 2: gatehouse.ballista.v1.Payload.files:type_name -> gatehouse.ballista.v1.File
-	5,  // 3: gatehouse.ballista.v1.Payload.columns:type_name -> gatehouse.ballista.v1.Column
-	7,  // 4: gatehouse.ballista.v1.File.constants:type_name -> gatehouse.ballista.v1.Constant
-	8,  // 5: gatehouse.ballista.v1.File.mapping:type_name -> gatehouse.ballista.v1.Name
-	15, // 6: gatehouse.ballista.v1.Description.failure:type_name -> gatehouse.ballista.v1.Failure
-	11, // 7: gatehouse.ballista.v1.Event.accepted:type_name -> gatehouse.ballista.v1.Job
-	13, // 8: gatehouse.ballista.v1.Event.ready:type_name -> gatehouse.ballista.v1.Ready
-	15, // 9: gatehouse.ballista.v1.Event.failed:type_name -> gatehouse.ballista.v1.Failure
-	14, // 10: gatehouse.ballista.v1.Ready.parts:type_name -> gatehouse.ballista.v1.Part
-	0,  // 11: gatehouse.ballista.v1.Failure.class:type_name -> gatehouse.ballista.v1.Class
-	1,  // 12: gatehouse.ballista.v1.Submission.Describe:input_type -> gatehouse.ballista.v1.Statement
-	1,  // 13: gatehouse.ballista.v1.Submission.Submit:input_type -> gatehouse.ballista.v1.Statement
-	11, // 14: gatehouse.ballista.v1.Submission.Cancel:input_type -> gatehouse.ballista.v1.Job
-	11, // 15: gatehouse.ballista.v1.Submission.Release:input_type -> gatehouse.ballista.v1.Job
-	9,  // 16: gatehouse.ballista.v1.Submission.Describe:output_type -> gatehouse.ballista.v1.Description
-	10, // 17: gatehouse.ballista.v1.Submission.Submit:output_type -> gatehouse.ballista.v1.Event
-	12, // 18: gatehouse.ballista.v1.Submission.Cancel:output_type -> gatehouse.ballista.v1.Done
-	12, // 19: gatehouse.ballista.v1.Submission.Release:output_type -> gatehouse.ballista.v1.Done
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	7,  // 2: gatehouse.ballista.v1.Payload.files:type_name -> gatehouse.ballista.v1.File
+	6,  // 3: gatehouse.ballista.v1.Payload.columns:type_name -> gatehouse.ballista.v1.Column
+	5,  // 4: gatehouse.ballista.v1.Payload.equality:type_name -> gatehouse.ballista.v1.EqualityDelete
+	8,  // 5: gatehouse.ballista.v1.Payload.defaults:type_name -> gatehouse.ballista.v1.Constant
+	8,  // 6: gatehouse.ballista.v1.File.constants:type_name -> gatehouse.ballista.v1.Constant
+	9,  // 7: gatehouse.ballista.v1.File.mapping:type_name -> gatehouse.ballista.v1.Name
+	16, // 8: gatehouse.ballista.v1.Description.failure:type_name -> gatehouse.ballista.v1.Failure
+	12, // 9: gatehouse.ballista.v1.Event.accepted:type_name -> gatehouse.ballista.v1.Job
+	14, // 10: gatehouse.ballista.v1.Event.ready:type_name -> gatehouse.ballista.v1.Ready
+	16, // 11: gatehouse.ballista.v1.Event.failed:type_name -> gatehouse.ballista.v1.Failure
+	15, // 12: gatehouse.ballista.v1.Ready.parts:type_name -> gatehouse.ballista.v1.Part
+	0,  // 13: gatehouse.ballista.v1.Failure.class:type_name -> gatehouse.ballista.v1.Class
+	1,  // 14: gatehouse.ballista.v1.Submission.Describe:input_type -> gatehouse.ballista.v1.Statement
+	1,  // 15: gatehouse.ballista.v1.Submission.Submit:input_type -> gatehouse.ballista.v1.Statement
+	12, // 16: gatehouse.ballista.v1.Submission.Cancel:input_type -> gatehouse.ballista.v1.Job
+	12, // 17: gatehouse.ballista.v1.Submission.Release:input_type -> gatehouse.ballista.v1.Job
+	10, // 18: gatehouse.ballista.v1.Submission.Describe:output_type -> gatehouse.ballista.v1.Description
+	11, // 19: gatehouse.ballista.v1.Submission.Submit:output_type -> gatehouse.ballista.v1.Event
+	13, // 20: gatehouse.ballista.v1.Submission.Cancel:output_type -> gatehouse.ballista.v1.Done
+	13, // 21: gatehouse.ballista.v1.Submission.Release:output_type -> gatehouse.ballista.v1.Done
+	18, // [18:22] is the sub-list for method output_type
+	14, // [14:18] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_submission_proto_init() }
@@ -1286,11 +1412,12 @@ func file_submission_proto_init() {
 	if File_submission_proto != nil {
 		return
 	}
-	file_submission_proto_msgTypes[4].OneofWrappers = []any{
+	file_submission_proto_msgTypes[5].OneofWrappers = []any{
 		(*Column_Raw)(nil),
 		(*Column_Mask)(nil),
 	}
-	file_submission_proto_msgTypes[9].OneofWrappers = []any{
+	file_submission_proto_msgTypes[6].OneofWrappers = []any{}
+	file_submission_proto_msgTypes[10].OneofWrappers = []any{
 		(*Event_Accepted)(nil),
 		(*Event_Ready)(nil),
 		(*Event_Failed)(nil),
@@ -1301,7 +1428,7 @@ func file_submission_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_submission_proto_rawDesc), len(file_submission_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

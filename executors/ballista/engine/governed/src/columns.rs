@@ -1,15 +1,20 @@
-//! A data file's columns as the table's columns of today: by field id, widened, or told by the partition.
+//! A data file's columns as the table's columns of today: by field id, widened, told by the partition, or by default.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StringArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch, StringArray, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit};
 use datafusion::error::Result;
 
 use crate::failure::failure;
 use crate::payload::field_id;
-use crate::wire::{Class, File};
+use crate::read::Lacking;
+use crate::wire::{Class, Constant, File};
+
+/// The reserved field ids of a row's id and of the number of the commit that wrote it last.
+const ROW_ID: i32 = 2_147_483_540;
+const LAST_UPDATED: i32 = 2_147_483_539;
 
 const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: arrow::util::display::FormatOptions::new() };
 
@@ -17,8 +22,12 @@ const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: 
 enum Source {
     /// From the projected batch's column, cast if need be.
     Column(usize),
-    /// The same value in every row: what the partition says, or NULL.
+    /// The same value in every row: what the partition says, the default, or NULL.
     Constant(ArrayRef),
+    /// A row's id: what the file has for a row that was moved into it, or else its place counted from the file's first id.
+    RowId(Option<usize>, Option<i64>),
+    /// The number of the commit that wrote a row last, likewise.
+    LastUpdated(Option<usize>, Option<i64>),
 }
 
 /// How a file's batches become batches of the columns to read.
@@ -27,11 +36,13 @@ pub struct Mapping {
     sources: Vec<Source>,
     /// Top-level columns of the file that have to be read, ascending.
     pub roots: Vec<usize>,
+    /// Whether the positions of the rows have to be read as a further column.
+    pub positions: bool,
 }
 
 impl Mapping {
     /// Finds the columns of `target` that are in `needed` in a file; the others are NULL and must not be looked at.
-    pub fn new(target: &SchemaRef, needed: &[usize], file: &File, have: &Schema) -> Result<Self> {
+    pub fn new(target: &SchemaRef, needed: &[usize], file: &File, have: &Schema, lacking: Lacking<'_>) -> Result<Self> {
         let by_name = have.fields().iter().all(|f| field_id(f).is_none());
         if by_name && file.mapping.is_empty() && !have.fields().is_empty() && !needed.is_empty() {
             return Err(failure(Class::Unsupported, "a data file without field ids in a table without a name mapping"));
@@ -53,13 +64,21 @@ impl Mapping {
         roots.sort_unstable();
         roots.dedup();
         let mut sources = Vec::new();
+        let mut positions = false;
         for (i, field) in target.fields().iter().enumerate() {
-            sources.push(match found.iter().find(|(at, _)| *at == i) {
-                Some((_, root)) => Source::Column(roots.partition_point(|r| r < root)),
-                None => Source::Constant(constant(field, file, needed.contains(&i))?),
+            let at = found.iter().find(|(at, _)| *at == i).map(|(_, root)| roots.partition_point(|r| r < root));
+            sources.push(match (field_id(field), at) {
+                _ if !needed.contains(&i) => Source::Constant(new_null_array(field.data_type(), 1)),
+                (Some(ROW_ID), at) => {
+                    positions |= file.first_row.is_some();
+                    Source::RowId(at, file.first_row)
+                }
+                (Some(LAST_UPDATED), at) => Source::LastUpdated(at, file.first_row.map(|_| file.sequence)),
+                (_, Some(at)) => Source::Column(at),
+                (_, None) => Source::Constant(constant(field, file, lacking)?),
             });
         }
-        Ok(Self { target: Arc::clone(target), sources, roots })
+        Ok(Self { target: Arc::clone(target), sources, roots, positions })
     }
 
     /// Makes a batch of the columns to read.
@@ -71,6 +90,12 @@ impl Mapping {
                 Source::Column(i) => cast_with_options(batch.column(*i), field.data_type(), &STRICT)?,
                 Source::Constant(value) if value.is_null(0) => new_null_array(field.data_type(), rows),
                 Source::Constant(value) => arrow::compute::take(value, &arrow::array::UInt32Array::from(vec![0; rows]), None)?,
+                Source::RowId(at, first) => {
+                    let positions = batch.columns().last().and_then(|c| c.as_primitive_opt::<Int64Type>());
+                    let own = |i: usize| Some((*first)? + positions?.value(i));
+                    or_own(batch, *at, own)?
+                }
+                Source::LastUpdated(at, sequence) => or_own(batch, *at, |_| *sequence)?,
             });
         }
         let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(rows));
@@ -95,6 +120,7 @@ fn widens(have: &Field, want: &Field) -> Result<()> {
         (Timestamp(TimeUnit::Microsecond, Some(zone)), Timestamp(TimeUnit::Microsecond, Some(_))) => {
             zone.as_ref() == "UTC" || zone.as_ref() == "+00:00"
         }
+        (FixedSizeBinary(_), Binary) => true,
         // Writers of short integers, whose values are in range of what Iceberg has.
         (Int8 | Int16, Int32 | Int64) => true,
         _ => false,
@@ -106,14 +132,64 @@ fn widens(have: &Field, want: &Field) -> Result<()> {
     }
 }
 
+/// What a column has, and in place of NULL what the file's own numbers say.
+fn or_own(batch: &RecordBatch, at: Option<usize>, own: impl Fn(usize) -> Option<i64>) -> Result<ArrayRef> {
+    let has = match at {
+        Some(at) => Some(cast_with_options(batch.column(at), &DataType::Int64, &STRICT)?),
+        None => None,
+    };
+    let has = has.as_ref().map(|a| a.as_primitive::<Int64Type>());
+    let value = |i: usize| has.and_then(|a| a.is_valid(i).then(|| a.value(i))).or_else(|| own(i));
+    Ok(Arc::new((0..batch.num_rows()).map(value).collect::<Int64Array>()))
+}
+
 /// The value of a column that the file lacks.
-fn constant(field: &Field, file: &File, needed: bool) -> Result<ArrayRef> {
+fn constant(field: &Field, file: &File, lacking: Lacking<'_>) -> Result<ArrayRef> {
     let id = field_id(field);
-    match file.constants.iter().find(|c| Some(c.field) == id && needed) {
-        Some(c) if !c.null => {
-            let text: ArrayRef = Arc::new(StringArray::from(vec![c.text.as_str()]));
-            cast_with_options(&text, field.data_type(), &STRICT).map_err(|_| failure(Class::Data, "a partition's value cannot be read"))
-        }
+    let is = |c: &&Constant| Some(c.field) == id;
+    let told = match lacking {
+        Lacking::Default(defaults) => file.constants.iter().find(is).or_else(|| defaults.iter().find(is)),
+        Lacking::Refused => return Err(failure(Class::Data, "a delete file lacks a column of its key")),
+    };
+    match told {
+        Some(c) if !c.null => parsed(&c.text, field.data_type()),
         _ => Ok(new_null_array(field.data_type(), 1)),
+    }
+}
+
+/// Reads the text of a value.
+fn parsed(text: &str, to: &DataType) -> Result<ArrayRef> {
+    let unread = || failure(Class::Unsupported, "a partition's value or a default of this kind");
+    if *to == DataType::Binary {
+        return Ok(Arc::new(BinaryArray::from_vec(vec![bytes(text).ok_or_else(unread)?.as_slice()])));
+    }
+    let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
+    cast_with_options(&text, to, &STRICT).map_err(|_| unread())
+}
+
+/// Bytes as `\xHH` each.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(4);
+    digits
+        .map(|c| match c {
+            [b'\\', b'x', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                u8::from_str_radix(std::str::from_utf8(&[*high, *low]).ok()?, 16).ok()
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_of_text() {
+        assert_eq!(bytes(""), Some(vec![]));
+        assert_eq!(bytes("\\x00\\xfF"), Some(vec![0, 255]));
+        for bad in ["a", "\\x0", "\\xzz", "\\x00z", "\\x+1"] {
+            assert_eq!(bytes(bad), None, "{bad}");
+        }
     }
 }

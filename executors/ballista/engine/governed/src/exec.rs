@@ -12,6 +12,7 @@ use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Statistics, internal_err};
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -21,12 +22,13 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
+use crate::equality::Equality;
 use crate::failure::failure;
 use crate::guard::{Guard, Place};
 use crate::payload::Payload;
 use crate::policy::Policy;
 use crate::read;
-use crate::wire::Class;
+use crate::wire::{Class, File};
 
 /// What an executor gives its tasks: the guard, and a session to plan policies with.
 pub struct Runner {
@@ -123,6 +125,7 @@ impl ExecutionPlan for GovernedExec {
             query: context.session_id(),
             job: job_of(context.task_id().as_deref().unwrap_or_default()).to_owned(),
             batch_rows: context.session_config().batch_size(),
+            pool: Arc::clone(context.memory_pool()),
         };
         let groups = self.input.execute(partition, context)?;
         let rows = groups.map(move |batch| task.run(&batch?)).try_flatten().inspect_ok(move |b| {
@@ -157,6 +160,7 @@ struct Task {
     query: String,
     job: String,
     batch_rows: usize,
+    pool: Arc<dyn MemoryPool>,
 }
 
 impl Task {
@@ -182,16 +186,34 @@ impl Task {
             return Err(failure(Class::Credential, "a task group of other columns"));
         }
         let policy = Policy::new(&payload, &self.scan.projection, &self.scan.schema, &self.runner.state)?;
-        let (read, batch_rows, needed) = (payload.read, self.batch_rows, policy.needed().to_vec());
-        Ok(stream::iter(payload.files)
-            .then(move |f| {
-                let (read, needed) = (Arc::clone(&read), needed.clone());
-                async move { read::open(&f, &read, &needed, batch_rows).await }
-            })
-            .try_flatten()
-            .map(move |batch| policy.apply(batch?))
-            .try_filter(|b| std::future::ready(b.num_rows() > 0))
-            .boxed())
+        let mut needed = Equality::needed(&payload)?;
+        needed.extend(policy.needed());
+        let files = payload.files.clone();
+        let group = Arc::new(Group { needed: needed.into_iter().collect(), policy, payload, batch_rows: self.batch_rows });
+        let (first, pool) = (Arc::clone(&group), Arc::clone(&self.pool));
+        let deletes = async move { Equality::load(&first.payload, &pool, first.batch_rows).await.map(Arc::new) };
+        let rows = stream::once(deletes).map_ok(move |deletes| {
+            let group = Arc::clone(&group);
+            stream::iter(files.clone()).then(move |f| Arc::clone(&group).file(f, Arc::clone(&deletes))).try_flatten()
+        });
+        Ok(rows.try_flatten().try_filter(|b| std::future::ready(b.num_rows() > 0)).boxed())
+    }
+}
+
+/// One payload's work.
+struct Group {
+    payload: Payload,
+    policy: Policy,
+    /// The columns to read that matter.
+    needed: Vec<usize>,
+    batch_rows: usize,
+}
+
+impl Group {
+    /// What the user may see of a file. The policy meets only rows that are not deleted.
+    async fn file(self: Arc<Self>, file: File, deletes: Arc<Equality>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let rows = read::open(&file, &self.payload.read, &self.needed, read::Lacking::Default(&self.payload.defaults), self.batch_rows).await?;
+        Ok(rows.map(move |batch| self.policy.apply(deletes.apply(batch?, &file.equality)?)).boxed())
     }
 }
 

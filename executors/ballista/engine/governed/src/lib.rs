@@ -1,13 +1,14 @@
 //! The governed scan: one relation of one statement, for one user, as a node that shows the optimiser nothing but columns.
 //!
-//! To read it in order: `payload` (what a task group reads and shows), `token` and `guard` (who may run it), `read` and `deletes`
-//! (rows of data files), `policy` (filter and masks), `exec` and `codec` (the node), `relation` (the node's table), and then what
+//! To read it in order: `payload` (what a task group reads and shows), `token` and `guard` (who may run it), `read`, `columns`, `deletes`
+//! and `equality` (rows of data files), `policy` (filter and masks), `exec` and `codec` (the node), `relation` (the node's table), and then what
 //! the statement above it may use: `session`, `semantics`, `wall`.
 
 pub mod checked;
 pub mod codec;
 pub mod columns;
 pub mod deletes;
+pub mod equality;
 pub mod exec;
 pub mod failure;
 pub mod guard;

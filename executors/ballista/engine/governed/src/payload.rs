@@ -28,6 +28,9 @@ pub struct Payload {
     pub columns: Vec<Value>,
     /// The columns that are shown.
     pub schema: SchemaRef,
+    pub equality: Vec<wire::EqualityDelete>,
+    /// Initial defaults.
+    pub defaults: Vec<wire::Constant>,
 }
 
 /// Where a shown column comes from.
@@ -53,6 +56,10 @@ impl Payload {
                 _ => return Err(DataFusionError::Internal("a column without a value".into())),
             });
         }
+        let places = w.files.iter().flat_map(|f| &f.equality);
+        if places.into_iter().any(|i| *i < 0 || *i as usize >= w.equality.len()) {
+            return Err(DataFusionError::Internal("an equality delete that is not there".into()));
+        }
         if columns.len() != shown.fields().len() {
             return Err(DataFusionError::Internal("columns and their schema differ".into()));
         }
@@ -67,6 +74,8 @@ impl Payload {
             pushed: w.pushed,
             columns,
             schema: shown,
+            equality: w.equality,
+            defaults: w.defaults,
         })
     }
 }

@@ -1,35 +1,52 @@
-//! Rows of data files, without the deleted ones.
+//! Rows of data files, without those that are deleted by position.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::error::Result;
 use futures::stream::{BoxStream, StreamExt};
-use parquet::arrow::arrow_reader::ArrowReaderOptions;
-use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask, RowNumber};
+use parquet::basic::Type as Physical;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::columns::Mapping;
 use crate::deletes::{positions, selection};
 use crate::failure::failure;
-use crate::wire::{Class, File};
+use crate::wire::{Class, Constant, File};
+
+/// What a column that is needed holds if neither the file nor its partition has it.
+#[derive(Clone, Copy)]
+pub enum Lacking<'a> {
+    /// Its initial default, or NULL.
+    Default(&'a [Constant]),
+    /// The file cannot be read.
+    Refused,
+}
 
 /// Opens one file. The batches have the columns of `target`, of which only those of `needed` hold values.
-pub async fn open(file: &File, target: &SchemaRef, needed: &[usize], batch_rows: usize) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-    let input = tokio::fs::File::open(&file.path).await.map_err(|e| unreadable(file, &e))?;
+pub async fn open(
+    file: &File,
+    target: &SchemaRef,
+    needed: &[usize],
+    lacking: Lacking<'_>,
+    batch_rows: usize,
+) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    let mut input = tokio::fs::File::open(&file.path).await.map_err(|e| unreadable(file, &e))?;
     let meta = input.metadata().await.map_err(|e| unreadable(file, &e))?;
     if !meta.is_file() || meta.len() != file.size as u64 {
         return Err(unreadable(file, &"it is not the file that the manifest names"));
     }
-    // The types that the file's writer embedded are of no interest: dictionaries and views are no types of a table.
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let builder = ParquetRecordBatchStreamBuilder::new_with_options(input, options).await.map_err(|e| unreadable(file, &e))?;
-    if builder.metadata().file_metadata().num_rows() != file.rows {
+    let metadata = ArrowReaderMetadata::load_async(&mut input, options()).await.map_err(|e| unreadable(file, &e))?;
+    if metadata.metadata().file_metadata().num_rows() != file.rows {
         return Err(unreadable(file, &"it has another number of rows than its manifest says"));
     }
-    let mapping = Mapping::new(target, needed, file, builder.schema())?;
+    let have = microseconds(&metadata);
+    let mapping = Mapping::new(target, needed, file, &have, lacking)?;
+    let metadata = adapted(&metadata, &have, mapping.positions).map_err(|e| unreadable(file, &e))?;
+    let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(input, metadata);
     let (chosen, ranges) = row_groups(builder.metadata(), file);
     let deleted = positions(&file.deleted)?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), mapping.roots.iter().copied());
@@ -40,6 +57,44 @@ pub async fn open(file: &File, target: &SchemaRef, needed: &[usize], batch_rows:
     let path = file.path.clone();
     let stream = builder.build().map_err(|e| unreadable(file, &e))?;
     Ok(stream.map(move |batch| mapping.apply(&batch.map_err(|e| failure(Class::Data, format!("{path}: {e}")))?)).boxed())
+}
+
+/// The types that the file's writer embedded are of no interest: dictionaries and views are no types of a table.
+fn options() -> ArrowReaderOptions {
+    ArrowReaderOptions::new().with_skip_arrow_metadata(true)
+}
+
+/// The file's columns, with timestamps of the old kind of 96 bits as what tables have: microseconds of UTC.
+fn microseconds(metadata: &ArrowReaderMetadata) -> SchemaRef {
+    let parquet = metadata.parquet_schema();
+    let fields: Vec<Field> = metadata
+        .schema()
+        .fields()
+        .iter()
+        .zip(parquet.root_schema().get_fields())
+        .map(|(f, p)| {
+            if p.is_primitive() && p.get_physical_type() == Physical::INT96 {
+                return f.as_ref().clone().with_data_type(DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
+            }
+            f.as_ref().clone()
+        })
+        .collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// The same file, read with other types, or with the position of each row as a further column at the end.
+fn adapted(metadata: &ArrowReaderMetadata, types: &SchemaRef, positions: bool) -> parquet::errors::Result<ArrowReaderMetadata> {
+    let mut options = options();
+    if types.fields().iter().zip(metadata.schema().fields()).any(|(a, b)| a.data_type() != b.data_type()) {
+        options = options.with_schema(Arc::clone(types));
+    } else if !positions {
+        return Ok(metadata.clone());
+    }
+    if positions {
+        let field = Field::new("position", DataType::Int64, false).with_extension_type(RowNumber);
+        options = options.with_virtual_columns(vec![Arc::new(field)])?;
+    }
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
 fn unreadable(file: &File, why: &dyn std::fmt::Display) -> datafusion::error::DataFusionError {

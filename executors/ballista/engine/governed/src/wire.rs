@@ -53,6 +53,21 @@ pub struct Payload {
     pub columns: ::prost::alloc::vec::Vec<Column>,
     #[prost(bytes = "vec", tag = "10")]
     pub schema: ::prost::alloc::vec::Vec<u8>,
+    #[prost(message, repeated, tag = "11")]
+    pub equality: ::prost::alloc::vec::Vec<EqualityDelete>,
+    #[prost(message, repeated, tag = "12")]
+    pub defaults: ::prost::alloc::vec::Vec<Constant>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EqualityDelete {
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    #[prost(int64, tag = "2")]
+    pub size: i64,
+    #[prost(int64, tag = "3")]
+    pub rows: i64,
+    #[prost(bytes = "vec", tag = "4")]
+    pub keys: ::prost::alloc::vec::Vec<u8>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Column {
@@ -87,6 +102,12 @@ pub struct File {
     pub constants: ::prost::alloc::vec::Vec<Constant>,
     #[prost(message, repeated, tag = "8")]
     pub mapping: ::prost::alloc::vec::Vec<Name>,
+    #[prost(int32, repeated, tag = "9")]
+    pub equality: ::prost::alloc::vec::Vec<i32>,
+    #[prost(int64, optional, tag = "10")]
+    pub first_row: ::core::option::Option<i64>,
+    #[prost(int64, tag = "11")]
+    pub sequence: i64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Constant {

@@ -1,0 +1,114 @@
+package ballista
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/catalog/catalogtest"
+	"gatehouse/executors"
+	"gatehouse/executors/duckdb"
+	"gatehouse/executors/executortest"
+	"gatehouse/policy"
+)
+
+// unread are the test tables that the other executor reads and the cluster does not, with the words of the refusal.
+var unread = map[string]string{
+	"spark.nested_plain":          "a column of type",
+	"spark.required_cols":         "a column of type STRUCT",
+	"spark.imported_name_mapping": "a column of type STRUCT",
+	"spark.imported_name_reused":  "a column of type STRUCT",
+	"java.types_all":              "a column of type UUID",
+	"java.defaults_v3":            "a column of type STRUCT",
+	"py.promoted":                 "a column of type STRUCT",
+}
+
+// twins are a cluster without another executor to fall back to, and the other executor, over the same tables.
+func twins(t testing.TB) (alone, local *executortest.Pipeline) {
+	t.Helper()
+	alone = executortest.Zoo(t, sharedCluster(t).opener(t, nil))
+	return alone, executortest.Zoo(t, inProcess(t))
+}
+
+// inProcess builds the other executor.
+func inProcess(t testing.TB) func(executortest.Parts) (executors.Executor, error) {
+	return func(p executortest.Parts) (executors.Executor, error) {
+		return duckdb.New(duckdb.Config{Verifier: p.Verifier, HashKey: p.HashKey, Allocator: p.Allocator, Now: p.Now, Dir: t.TempDir()})
+	}
+}
+
+// TestZooAlone reads the test tables on the cluster alone: deletes of all kinds, defaults, renames, promotions, row lineage, old timestamps.
+func TestZooAlone(t *testing.T) {
+	alone, local := twins(t)
+	missing := maps.Clone(unread)
+	for _, z := range catalogtest.ZooTables(t) {
+		name := z.Namespace + "." + z.Table
+		if z.Class != "ok" || z.ID != name && !strings.HasSuffix(z.ID, "@lineage") {
+			continue
+		}
+		columns := []string{"*"}
+		if strings.HasSuffix(z.ID, "@lineage") {
+			columns = z.Columns
+		}
+		text := "SELECT " + strings.Join(columns, ", ") + ` FROM "` + z.Namespace + `"."` + z.Table + `"`
+		t.Run(z.ID, func(t *testing.T) {
+			want, err := local.Rows(t.Context(), text, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := alone.Rows(t.Context(), text, nil)
+			if reason, ok := unread[z.ID]; ok {
+				delete(missing, z.ID)
+				if kindIs(err) != executors.KindUnsupported || !strings.Contains(err.Error(), reason) {
+					t.Fatalf("not refused for %q: %v", reason, err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v (%v)", err, errors.Unwrap(err))
+			}
+			compare(t, got, want)
+		})
+	}
+	if len(missing) > 0 {
+		t.Errorf("listed, and no tables: %v", slices.Sorted(maps.Keys(missing)))
+	}
+}
+
+// TestDeletedRowsAlone checks tables with equality deletes and defaults under policies: what is deleted is seen by nobody, whatever filter and
+// mask say, and a key that no column shows any more is read all the same.
+func TestDeletedRowsAlone(t *testing.T) {
+	alone, local := twins(t)
+	for _, c := range []struct{ table, text, filter, mask string }{
+		{"java.eq_upsert", "SELECT count(*) AS n FROM java.eq_upsert", "", ""},
+		{"java.eq_upsert", "SELECT * FROM java.eq_upsert", "id > 1", ""},
+		{"java.eq_upsert", "SELECT id FROM java.eq_upsert WHERE id < 1000", "id <> 2", "7"},
+		{"java.eq_renamed_promoted", "SELECT * FROM java.eq_renamed_promoted", "", ""},
+		{"java.eq_dropped_col", "SELECT count(*) AS n FROM java.eq_dropped_col", "", ""},
+		{"java.eq_and_dv_v3", "SELECT min(id) AS a, max(id) AS b, count(*) AS n FROM java.eq_and_dv_v3", "id <> 3", ""},
+		{"java.defaults_v3", "SELECT id, i, s_renamed, dec, dt, d, bo, req, tz FROM java.defaults_v3", "", ""},
+		{"java.defaults_v3", "SELECT id, i, dec FROM java.defaults_v3 WHERE dec < 5", "i = 42", ""},
+		{"java.types_all", "SELECT k, b, i, l, f, d, dec9, dec18, dec38, dt, ts, tz, s, bin, fx, dec38_0 FROM java.types_all", "", ""},
+	} {
+		d := policy.Decision{ID: "d"}
+		if c.filter != "" {
+			d.Filters = []policy.Expression{{ID: "f", SQL: c.filter}}
+		}
+		if c.mask != "" {
+			d.Masks = map[string]policy.Expression{"id": {ID: "m", SQL: c.mask}}
+		}
+		demands := executortest.Policy{c.table: d}
+		want, err := local.Rows(t.Context(), c.text, demands)
+		if err != nil {
+			t.Fatalf("%s: %v", c.text, err)
+		}
+		got, err := alone.Rows(t.Context(), c.text, demands)
+		if err != nil {
+			t.Errorf("%s: %v (%v)", c.text, err, errors.Unwrap(err))
+			continue
+		}
+		compare(t, got, want)
+	}
+}

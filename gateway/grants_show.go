@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,7 +126,7 @@ func (v viewer) grants(a *classify.Access) ([][]string, error) {
 	var only policy.Principal
 	if len(a.Grantees) == 1 {
 		ps, err := v.principals(a.Grantees, v.base)
-		if err != nil && !v.all {
+		if none := (*classify.NameError)(nil); errors.As(err, &none) && !v.all {
 			return nil, nil // a role of others and no role look the same
 		}
 		if err != nil {
@@ -505,9 +506,15 @@ func (v viewer) effectivePolicy(a *classify.Access) ([][]string, error) {
 	for i, c := range visible {
 		names[i] = c.Name
 	}
-	d, err := j.Table(v.ctx, policy.Table{Name: name, UUID: loaded.UUID, Columns: all}, names)
+	described := policy.Table{Name: name, UUID: loaded.UUID, Columns: all}
+	d, err := j.Table(v.ctx, described, names)
 	if err != nil {
 		return nil, err
+	}
+	if s.self { // what the catalog demands of others, only they can ask it
+		if err := v.restrict(&d, described, &table{name: name, loaded: loaded, written: o.Table}); err != nil {
+			return nil, err
+		}
 	}
 	rows := [][]string{{"table", name.String(), "readable", ""}}
 	for _, f := range d.Filters {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -174,8 +173,5 @@ func (s *stream) finish(err error) {
 			err = cause
 		}
 		s.err = s.result.end(err)
-		if errors.Is(s.err, ErrCancelled) && err == nil {
-			s.err = ErrCancelled
-		}
 	})
 }

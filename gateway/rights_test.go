@@ -37,7 +37,14 @@ type shop struct {
 	down   error
 }
 
-// shopTable is a table of a shop; of is its name in the schema spark, "view" or "broken".
+// demands are read restrictions of a catalog; the last one is none that can be applied.
+var demands = map[string][]byte{
+	"filter":  []byte(`{"required-row-filter":{"type":"gt","term":"id","value":4}}`),
+	"mask":    []byte(`{"required-column-projections":[{"field-id":2,"action":"replace-with-null"}]}`),
+	"nothing": []byte(`{"required-row-filter":{"type":"gt","term":"nope","value":4}}`),
+}
+
+// shopTable is a table of a shop; of is its name in the schema spark, with "+" and one of demands, or "view" or "broken".
 type shopTable struct{ schema, name, of string }
 
 // Table implements catalog.Catalog, by exact names.
@@ -54,11 +61,13 @@ func (s *shop) Table(ctx context.Context, id auth.Identity, schema, name string)
 	case s.tables[i].of == "view" || s.tables[i].of == "broken":
 		return nil, fmt.Errorf("canary: %w", catalog.ErrUnreadable)
 	}
-	t, err := s.Catalog.Table(ctx, id, "spark", s.tables[i].of)
+	of, demand, _ := strings.Cut(s.tables[i].of, "+")
+	t, err := s.Catalog.Table(ctx, id, "spark", of)
 	if err != nil {
 		return nil, err
 	}
 	out := *t
+	out.Restrictions = demands[demand]
 	out.Catalog, out.Schema, out.Name, out.UUID = "Lake", schema, name, schema+name+s.tables[i].of
 	return &out, nil
 }
@@ -118,6 +127,10 @@ hidden contains "region" if gw.user == "ann"
 row_filters contains {"id": "low", "expression": "id < 5"} if gw.user == "ann"
 
 masks.name := {"id": "stars", "expression": "'***'"} if gw.user == "ann"
+
+row_filters contains {"id": "break_glass: fire drill", "expression": "id > 0"} if gw.user == "eve"
+
+row_filters contains {"id": "low", "expression": "id < 6"} if gw.user == "eve"
 `)
 	decider, err := opa.New(opa.Config{Files: files, Rights: store, HomeIssuer: "home"})
 	check(t, err)
@@ -186,6 +199,7 @@ func TestRightsTags(t *testing.T)    { testRights(t, "tags") }
 func TestRightsShow(t *testing.T)    { testRights(t, "show") }
 func TestRightsMoved(t *testing.T)   { testRights(t, "moved") }
 func TestRightsListing(t *testing.T) { testRights(t, "listing") }
+func TestRightsDemands(t *testing.T) { testRights(t, "demands") }
 
 func testRights(t *testing.T, file string) {
 	p := newParts(t)

@@ -372,7 +372,11 @@ func (r *run) prepares(o policy.Object, now *catalog.Table, all []classify.Colum
 	if err != nil {
 		return nil
 	}
-	governed, err := policy.Apply(bound, r.judge.Revision(), []policy.Table{{Name: t.name, UUID: now.UUID, Columns: all}}, []policy.Decision{d})
+	described := policy.Table{Name: t.name, UUID: now.UUID, Columns: all}
+	if err := r.restrict(&d, described, t); err != nil {
+		return err
+	}
+	governed, err := policy.Apply(bound, r.judge.Revision(), []policy.Table{described}, []policy.Decision{d})
 	if err != nil {
 		return err
 	}

@@ -112,11 +112,16 @@ func (l *ledger) abandoned() map[hold][]string {
 var (
 	everybody = []policy.Principal{"user:ann", "user:bob", "group:g", "role:r1", "role:r2", "public", "user@https://issuer ann"}
 	objects   = []policy.Object{
-		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"}, {Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"},
-		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"}, {Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "u"},
-		{Level: classify.LevelTable, Catalog: "c", Schema: "s.t", Table: "u"}, {Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t.u"},
-		{Level: classify.LevelFutureTables, Catalog: "c", Schema: "s"}, {Level: classify.LevelFutureTables, Catalog: "c", Schema: "s"},
-		{Level: classify.LevelSchema, Catalog: "c", Schema: "s"}, {Level: classify.LevelCatalog, Catalog: "c"},
+		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"},
+		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"},
+		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"},
+		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "u"},
+		{Level: classify.LevelTable, Catalog: "c", Schema: "s.t", Table: "u"},
+		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t.u"},
+		{Level: classify.LevelFutureTables, Catalog: "c", Schema: "s"},
+		{Level: classify.LevelFutureTables, Catalog: "c", Schema: "s"},
+		{Level: classify.LevelSchema, Catalog: "c", Schema: "s"},
+		{Level: classify.LevelCatalog, Catalog: "c"},
 	}
 	everyOp = []policy.RightsOp{
 		policy.OpCreateRole, policy.OpDropRole, policy.OpAddMember, policy.OpAddMember, policy.OpRemoveMember, policy.OpAllow, policy.OpAllow, policy.OpAllow, policy.OpAllow,

@@ -15,7 +15,9 @@ import (
 	"gatehouse/audit"
 	"gatehouse/catalog"
 	"gatehouse/classify"
+	"gatehouse/executors"
 	"gatehouse/gateway"
+	"gatehouse/plan"
 )
 
 // What Prepare says of a statement is what comes: its schema, and whether rows come at all. Update runs what has none, and only that.
@@ -313,5 +315,37 @@ func TestCloseEnds(t *testing.T) {
 	}
 	if _, err := g.Tables(t.Context(), s, gateway.TableFilter{}); !errors.Is(err, gateway.ErrClosing) {
 		t.Errorf("a call: %v", err)
+	}
+}
+
+// planned is an executor that keeps the last plan.
+type planned struct {
+	executors.Executor
+	last *plan.Plan
+}
+
+func (p *planned) Prepare(ctx context.Context, pl *plan.Plan) (executors.Prepared, error) {
+	p.last = pl
+	return p.Executor.Prepare(ctx, pl)
+}
+
+// With Steady, a condition does not choose which files of a table with hidden rows are read; of other tables it does.
+func TestSteady(t *testing.T) {
+	for _, steady := range []bool{false, true} {
+		p := newParts(t)
+		x := &planned{Executor: p.config.Executor}
+		p.config.Executor, p.config.Steady = x, steady
+		g := p.gateway(t)
+		files := func(user string) int {
+			got, err := rows(t, g, signIn(t, g, user), "SELECT id FROM Open WHERE id = 1")
+			if err != nil || got != "1\n" {
+				t.Fatalf("%q, %v", got, err)
+			}
+			return len(x.last.Relations()[0].Scan.Files)
+		}
+		all, filtered := files("bob"), files("ann")
+		if all != 1 || steady && filtered == 1 || !steady && filtered != 1 {
+			t.Errorf("steady %v: %d and %d files are read", steady, all, filtered)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,8 +165,12 @@ func TestLimitBounds(t *testing.T) {
 		var held []*gateway.Result
 		fill := func(user, want string) int {
 			for n := 0; ; n++ {
-				res, err := g.Query(t.Context(), signIn(t, g, user), "SHOW ROLES")
+				w := watched{t.Context(), new(atomic.Int64)}
+				res, err := g.Query(w, signIn(t, g, user), "SHOW ROLES")
 				if err != nil {
+					if n := w.waiting.Load(); n != 0 {
+						t.Errorf("%d things wait for the end of a call that was refused", n)
+					}
 					var limit *gateway.LimitError
 					if !errors.As(err, &limit) || limit.What != want {
 						t.Errorf("%+v: %s: %v", c.limits, user, err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,6 +185,22 @@ func (r faultyRand) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// watched is a context that never ends and counts what waits for its end.
+type watched struct {
+	context.Context
+	waiting *atomic.Int64
+}
+
+var never = make(chan struct{})
+
+func (watched) Done() <-chan struct{} { return never }
+
+// AfterFunc is what package context calls for what is derived from such a context.
+func (w watched) AfterFunc(func()) (stop func() bool) {
+	w.waiting.Add(1)
+	return sync.OnceValue(func() bool { w.waiting.Add(-1); return true })
+}
+
 // withFaults puts f between a gateway and all of its parts. Of the catalogs only the shop is left: it is small.
 func (p parts) withFaults(f *faults) parts {
 	c := &p.config
@@ -195,11 +213,13 @@ func (p parts) withFaults(f *faults) parts {
 // act is something that a client asks for: a statement, or a call that is none.
 type act struct {
 	user, name string
-	do         func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error)
+	do         func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error)
 }
 
 func statement(user, sql string) act {
-	return act{user, sql, func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) { return rows(t, g, s, sql) }}
+	return act{user, sql, func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
+		return rowsIn(ctx, g, s, sql)
+	}}
 }
 
 func statements(user string, sqls ...string) []act {
@@ -214,35 +234,35 @@ func statements(user string, sqls ...string) []act {
 func calls(user string) []act {
 	lake := "Lake"
 	return []act{
-		{user, "Catalogs", func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
-			out, err := g.Catalogs(t.Context(), s)
+		{user, "Catalogs", func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
+			out, err := g.Catalogs(ctx, s)
 			return fmt.Sprintln(out), err
 		}},
-		{user, "Schemas", func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
-			out, err := g.Schemas(t.Context(), s, &lake, nil)
+		{user, "Schemas", func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
+			out, err := g.Schemas(ctx, s, &lake, nil)
 			return fmt.Sprintln(out), err
 		}},
-		{user, "Tables", func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
-			out, err := g.Tables(t.Context(), s, gateway.TableFilter{Columns: true})
+		{user, "Tables", func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
+			out, err := g.Tables(ctx, s, gateway.TableFilter{Columns: true})
 			return fmt.Sprintln(out), err
 		}},
-		{user, "Prepare", func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
-			p, err := g.Prepare(t.Context(), s, "SELECT max(id) FROM Orders WHERE id < ?")
+		{user, "Prepare", func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
+			p, err := g.Prepare(ctx, s, "SELECT max(id) FROM Orders WHERE id < ?")
 			if err != nil {
 				return "", err
 			}
 			return fmt.Sprintln(p.Schema(), p.Params(), p.Rows(), p.SQL()), nil
 		}},
-		{user, "Execute", func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
-			p, err := g.Prepare(t.Context(), s, "SELECT max(id) FROM Orders WHERE id < ?")
+		{user, "Execute", func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
+			p, err := g.Prepare(ctx, s, "SELECT max(id) FROM Orders WHERE id < ?")
 			if err != nil {
 				return "", err
 			}
-			res, err := p.Execute(t.Context(), s, []any{int64(5)})
+			res, err := p.Execute(ctx, s, []any{int64(5)})
 			if err != nil {
 				return "", err
 			}
-			r, err := res.Run(t.Context())
+			r, err := res.Run(ctx)
 			if err != nil {
 				return "", err
 			}
@@ -253,17 +273,17 @@ func calls(user string) []act {
 			}
 			return out, r.Err()
 		}},
-		{user, "Update", func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
-			n, err := g.Update(t.Context(), s, "SET purpose = 'x'")
+		{user, "Update", func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
+			n, err := g.Update(ctx, s, "SET purpose = 'x'")
 			return fmt.Sprintln(n), err
 		}},
-		{user, "SetOption", func(t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
+		{user, "SetOption", func(ctx context.Context, t *testing.T, g *gateway.Gateway, s *gateway.Session) (string, error) {
 			for _, o := range [][2]string{{"catalog", "lake"}, {"schema", "shop"}, {"purpose", "x"}} {
-				if err := g.SetOption(t.Context(), s, o[0], o[1]); err != nil {
+				if err := g.SetOption(ctx, s, o[0], o[1]); err != nil {
 					return "", err
 				}
 			}
-			return "", g.ResetOption(t.Context(), s, "purpose")
+			return "", g.ResetOption(ctx, s, "purpose")
 		}},
 	}
 }
@@ -370,8 +390,12 @@ func (p parts) try(t *testing.T, g *gateway.Gateway, f *faults, a act, k int, ho
 	s := signIn(t, g, a.user)
 	p.sink.events = nil
 	f.calls, f.at, f.how = nil, k, how
-	got, err := a.do(t, g, s)
+	w := watched{t.Context(), new(atomic.Int64)}
+	got, err := a.do(w, t, g, s)
 	f.at = 0
+	if n := w.waiting.Load(); n != 0 {
+		t.Errorf("%s: %s: the %d. call %s: %d things wait for the end of the call's context", a.user, a.name, k, how, n)
+	}
 	return random.ReplaceAllString(got, "ID"), err
 }
 

@@ -175,11 +175,15 @@ func clean(err error) string {
 // rows runs sql and returns a line a row, values parted by two spaces.
 func rows(t *testing.T, g *gateway.Gateway, s *gateway.Session, sql string) (string, error) {
 	t.Helper()
-	res, err := g.Query(t.Context(), s, sql)
+	return rowsIn(t.Context(), g, s, sql)
+}
+
+func rowsIn(ctx context.Context, g *gateway.Gateway, s *gateway.Session, sql string) (string, error) {
+	res, err := g.Query(ctx, s, sql)
 	if err != nil {
 		return "", err
 	}
-	r, err := res.Run(t.Context())
+	r, err := res.Run(ctx)
 	if err != nil {
 		return "", err
 	}

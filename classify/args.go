@@ -54,7 +54,15 @@ func (s *Statement) WithArgs(args []any) (*Statement, []int, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c.params = len(rest)
+	c.params, c.sizes = len(rest), make([]int, len(rest))
+	for k, i := range rest {
+		switch v := args[i].(type) {
+		case string:
+			c.sizes[k] = len(v)
+		case []byte:
+			c.sizes[k] = len(v)
+		}
+	}
 	return c, rest, nil
 }
 
@@ -108,7 +116,7 @@ func (a *arguments) settle(n *pgquery.Node) {
 	case pgquery.A_Expr_Kind_AEXPR_LIKE, pgquery.A_Expr_Kind_AEXPR_ILIKE:
 		// A pattern is text, whatever it is compared with. One that would be refused as a literal stays a value.
 		p, text := a.value(e.Rexpr).(string)
-		if text && e.Lexpr.GetParamRef() == nil && (len(p) <= maxPattern || !strings.Contains(p, "_")) {
+		if text && e.Lexpr.GetParamRef() == nil && (len(p) <= maxPattern || len(p) <= maxNeedle && !strings.Contains(p, "_")) {
 			a.replace(e.Rexpr)
 		}
 	}

@@ -40,6 +40,7 @@ type binder struct {
 // subquery is what is known of a subquery in an expression.
 type subquery struct {
 	typ    string
+	val    *value
 	single bool // it can't return a second row
 }
 
@@ -82,6 +83,9 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 		demand(c.val, RoleOutput)
 	}
 	if err := b.complete(s.tree); err != nil {
+		return nil, err
+	}
+	if err := b.lengths(s.tree, s.sizes); err != nil {
 		return nil, err
 	}
 	b.mentions()

@@ -176,7 +176,7 @@ func (b *binder) subLink(l *pgquery.SubLink, s *scope) (need, error) {
 			n.plain = append(n.plain, dep{c.val, nil})
 		}
 		if len(cols) == 1 {
-			b.subs[l] = subquery{typ: cols[0].val.typ, single: singleRow(sel)}
+			b.subs[l] = subquery{typ: cols[0].val.typ, val: cols[0].val, single: singleRow(sel)}
 		}
 	default:
 		return need{}, &UnsupportedError{Construct: "row comparison with a subquery", Pos: int(l.Location)}

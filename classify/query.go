@@ -170,6 +170,7 @@ func (b *binder) values(lists []*pgquery.Node, up *scope) ([]*column, error) {
 			if v.typ != b.constType(n) {
 				v.typ = ""
 			}
+			v.rows = append(v.rows, n)
 			v.plain, v.opaque = append(v.plain, e.values()...), append(v.opaque, e.opaque...)
 			v.raises = len(v.plain) > 0
 		}

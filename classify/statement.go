@@ -13,6 +13,7 @@ type Statement struct {
 	nodes     []*pgquery.RangeVar // nodes[i] is the mention tables[i]
 	functions []string
 	params    int
+	sizes     []int // bytes of the parameters' values, if they are known
 	name      string
 	value     string
 	reset     bool

@@ -10,8 +10,9 @@ type value struct {
 	opaque        []*value // what it is computed from through an aggregate or a window: nothing above can move below
 	typ           string   // DuckDB's name of the type, "" if not known
 	node          *pgquery.Node
-	raises        bool // computing it may raise, whatever node says
-	roles         Role // how it is used so far
+	rows          []*pgquery.Node // what VALUES has for it
+	raises        bool            // computing it may raise, whatever node says
+	roles         Role            // how it is used so far
 }
 
 // column is a value under a name that FROM or a target list gives it.

@@ -229,10 +229,7 @@ func (r FileRight) changes(allow, deny policy.RightsOp) []policy.Change {
 		if option.Columns = r.Option; slices.Contains(r.Option, all) {
 			option.Columns, option.Fields = nil, nil
 		}
-		for _, one := range r.byVia(option) {
-			one.Option = true
-			out = append(out, one)
-		}
+		out = append(out, r.byVia(option)...)
 	}
 	return out
 }

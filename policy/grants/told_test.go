@@ -1,7 +1,10 @@
 package grants
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +43,7 @@ func TestWhatTheHistorySays(t *testing.T) {
 	}
 	filter := policy.Rule{Name: "f", Expression: "a > 1", To: []policy.Principal{"user:b", "public"}, Except: []policy.Principal{"user:c"}, UUID: "u1", Fields: map[string]int{"b": 2, "a": 1}}
 	mask := policy.Rule{Name: "m", Expression: "NULL", To: []policy.Principal{"public"}, Priority: -2, Columns: map[string]int{"b": 2, "a": 0}}
+	single := policy.Rule{Name: "m", Expression: "NULL", To: []policy.Principal{"public"}, Columns: map[string]int{"b": 2}}
 	byTag := policy.Rule{Name: "m", Expression: "NULL", To: []policy.Principal{"public"}, Tag: &policy.Tag{Key: "k", Value: "v"}}
 	anyTag := policy.Rule{Name: "n", Expression: "NULL", To: []policy.Principal{"public"}, Tag: &policy.Tag{Key: "k", Any: true}}
 	onTag := func(op policy.RightsOp, r policy.Rule) policy.Change { return policy.Change{Op: op, Rule: &r} }
@@ -73,6 +77,8 @@ func TestWhatTheHistorySays(t *testing.T) {
 		{rule(policy.OpSetFilter, filter), "", "using (a > 1) to public, user:b except user:c a=#1 b=#2 of table u1"},
 		{rule(policy.OpDropFilter, filter), "using (a > 1) to public, user:b except user:c a=#1 b=#2 of table u1", ""},
 		{rule(policy.OpSetMask, mask), "", "on (a, b) using (NULL) to public priority -2 (a=a) (b=#2)"},
+		{rule(policy.OpSetMask, single), "on (a, b) using (NULL) to public priority -2 (a=a) (b=#2)", "on (b) using (NULL) to public (b=#2)"},
+		{rule(policy.OpSetMask, mask), "on (b) using (NULL) to public (b=#2)", "on (a, b) using (NULL) to public priority -2 (a=a) (b=#2)"},
 		{rule(policy.OpDropMask, mask), "on (a, b) using (NULL) to public priority -2 (a=a) (b=#2)", ""},
 		{onTag(policy.OpSetMask, byTag), "", "on value 'v' using (NULL) to public"},
 		{onTag(policy.OpSetMask, anyTag), "", "using (NULL) to public"},
@@ -257,8 +263,14 @@ func TestPlan(t *testing.T) {
 			{Principal: "user:ann", Privilege: "INSERT", Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"},
 			{Principal: "role:new", Privilege: "SELECT", Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t", Columns: []string{"a", "b"}, Option: []string{"b"}, Fields: map[string]int{"b": 2}, UUID: "u1", Via: map[string][]policy.Principal{"b": {"user:x"}}},
 		},
-		Rules: []FileRule{{Kind: "row_filter", Catalog: "c", Schema: "s", Table: "t", Rule: policy.Rule{Name: "f", Expression: "a", To: []policy.Principal{"public"}}}},
-		Tags:  []FileTag{{Catalog: "c", Schema: "s", Table: "t", Column: "a", Field: 1, Key: "k"}},
+		Rules: []FileRule{
+			{Kind: "row_filter", Catalog: "c", Schema: "s", Table: "t", Rule: policy.Rule{Name: "f", Expression: "a", To: []policy.Principal{"public"}}},
+			{Kind: "mask", Rule: policy.Rule{Name: "m", Expression: "1", To: []policy.Principal{"public"}, Tag: &policy.Tag{Key: "k"}}},
+			{Kind: "mask", Catalog: "c", Rule: policy.Rule{Name: "in catalog"}},
+			{Kind: "mask", Schema: "s", Rule: policy.Rule{Name: "in schema"}},
+			{Kind: "mask", Table: "t", Rule: policy.Rule{Name: "on table"}},
+		},
+		Tags: []FileTag{{Catalog: "c", Schema: "s", Table: "t", Column: "a", Field: 1, Key: "k"}},
 	}
 	changes, err := Plan(s, f)
 	if err != nil {
@@ -270,6 +282,9 @@ func TestPlan(t *testing.T) {
 		if c.Option {
 			line += " option"
 		}
+		if c.Rule != nil {
+			line += fmt.Sprintf("%s on %q of %q", c.Rule.Name, c.Object, c.Object.Level)
+		}
 		if len(c.Via) > 0 {
 			line += " via " + string(c.Via[0])
 		}
@@ -278,7 +293,8 @@ func TestPlan(t *testing.T) {
 	want := []string{
 		"drop_role old   ", "remove_member both user:ann  ", "undeny  user:ann SELECT ",
 		"create_role new   ", "add_member both user:ann  ", "add_member new user:bob   option", "deny  user:ann SELECT a+b",
-		"allow  role:new SELECT a", "allow  role:new SELECT b via user:x", "allow  role:new SELECT b option via user:x", "set_row_filter    ", "set_tag    a",
+		"allow  role:new SELECT a", "allow  role:new SELECT b via user:x", "allow  role:new SELECT b option via user:x", `set_row_filter    f on "c.s.t" of "table"`,
+		`set_mask    m on "" of ""`, `set_mask    in catalog on "c" of "table"`, `set_mask    in schema on ".s" of "table"`, `set_mask    on table on ".t" of "table"`, "set_tag    a",
 	}
 	if a, b := strings.Join(got, "\n"), strings.Join(want, "\n"); a != b {
 		t.Errorf("%s\nwant\n%s", a, b)
@@ -293,5 +309,68 @@ func TestPlan(t *testing.T) {
 	}
 	if f, err := ReadFile(nil); err != nil || f.Roles != nil {
 		t.Errorf("an empty file: %+v, %v", f, err)
+	}
+}
+
+// What a cascade takes is in the history, sorted.
+func TestCascadeIsSorted(t *testing.T) {
+	give := policy.Change{Op: policy.OpAllow, Principal: "user:a", Privilege: "SELECT", Object: catalog, Option: true}
+	changes := []policy.Change{give}
+	for _, p := range []policy.Principal{"user:z", "group:y", "user:x"} {
+		for _, o := range []policy.Object{tableT, futureS, {Level: classify.LevelSchema, Catalog: "c", Schema: "s"}, {Level: classify.LevelTable, Catalog: "c", Schema: "r", Table: "t"}} {
+			changes = append(changes, policy.Change{Op: policy.OpAllow, Principal: p, Privilege: "SELECT", Object: o, Via: []policy.Principal{"user:a"}})
+		}
+	}
+	give.Op, give.Dependants = policy.OpRevoke, "cascade"
+	_, made, err := settled(t, changes...).apply(newEdit(), []policy.Change{give}, stamp{})
+	if err != nil || len(made) != len(changes) {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	var got []string
+	for _, c := range made {
+		got = append(got, fmt.Sprint(c.Object, " ", c.Object.Level, " ", c.Principal, ": ", c.Before, c.After))
+	}
+	if !slices.IsSorted(got) {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+}
+
+// The document that the shipped Rego decides with, to the letter: a key that is not there, or is there and empty, is another document.
+func TestDocument(t *testing.T) {
+	tables := policy.Principal("role:r")
+	s := settled(t,
+		policy.Change{Op: policy.OpCreateRole, Role: "r"}, policy.Change{Op: policy.OpAddMember, Role: "r", Principal: "user:ann", Option: true},
+		policy.Change{Op: policy.OpAllow, Principal: tables, Privilege: "SELECT", Object: tableT, Columns: []string{"b", "a"}, Fields: map[string]int{"a": 1}, UUID: "u1", Via: []policy.Principal{"user:b", "user:a"}, Option: true},
+		policy.Change{Op: policy.OpAllow, Principal: tables, Privilege: "SELECT", Object: futureS, Except: []string{"u", "t"}},
+		policy.Change{Op: policy.OpDeny, Principal: "public", Privilege: "INSERT", Object: catalog},
+		policy.Change{Op: policy.OpSetFilter, Object: tableT, Rule: &policy.Rule{Name: "f", Expression: "a", To: []policy.Principal{"public"}, Maker: "user:m"}},
+		policy.Change{Op: policy.OpSetMask, Object: tableT, Rule: &policy.Rule{Name: "m", Expression: "value", Reads: true, To: []policy.Principal{"public"}, Except: []policy.Principal{"user:b"}, Columns: map[string]int{"a": 1, "b": 0}, Fields: map[string]int{"c": 3}, UUID: "u1", Priority: 2}},
+		policy.Change{Op: policy.OpSetMask, Rule: &policy.Rule{Name: "m", Expression: "1", To: []policy.Principal{"public"}, Tag: &policy.Tag{Key: "k", Value: "v"}}},
+		policy.Change{Op: policy.OpSetTag, Object: tableT, UUID: "u1", Tag: &policy.Tag{Key: "k", Value: "v"}},
+		policy.Change{Op: policy.OpSetTag, Object: tableT, UUID: "u1", Tag: &policy.Tag{Key: "k"}, Columns: []string{"a", "b"}, Fields: map[string]int{"a": 1}},
+	)
+	const by = `"at":"1970-01-01T00:00:01Z","by":"root"`
+	want := `{"admin":"role:admin",
+		"catalogs":{"c":{"deny":{"public":{"INSERT":{` + by + `,"columns":["*"]}}}}},
+		"denials":{"public":{"c":{"*":1}}},
+		"filters":{"c":{"s":{"t":{"f":{` + by + `,"except":[],"expression":"a","maker":"user:m","to":["public"],"uuid":"","value":false}}}}},
+		"futures":{"c":{"s":{"allow":{"role:r":{"SELECT":{` + by + `,"columns":["*"],"except":["t","u"]}}}}}},
+		"masks":{"c":{"s":{"t":{"m":{` + by + `,"columns":{"#1":"a","b":"b"},"except":["user:b"],"expression":"value","fields":{"c":3},"maker":"","priority":2,"to":["public"],"uuid":"u1","value":true}}}}},
+		"members":{"role:admin":[],"role:r":[],"user:ann":["role:r"]},
+		"options":{"user:ann":["role:r"]},
+		"reach":{"role:r":{"c":{"s":2}}},
+		"roles":{"admin":{"at":"","by":""},"r":{` + by + `}},
+		"tables":{"c":{"s":{"t":{"allow":{"role:r":{"SELECT":{` + by + `,"columns":["#1","b"],"names":{"#1":"a"},"option":["#1","b"],"uuid":"u1","via":{"#1":["user:a","user:b"],"b":["user:a","user:b"]}}}}}}}},
+		"tag_masks":{"k":{"m":{"any":false,` + by + `,"except":[],"expression":"1","maker":"","priority":0,"tag":"v","to":["public"],"uuid":"","value":false}}},
+		"tags":{"c":{"s":{"t":{"columns":{"#1":{"k":""},"b":{"k":""}},"names":{"#1":"a","b":"b"},"table":{"k":"v"},"uuid":"u1"}}}},
+		"version":1}`
+	want = strings.NewReplacer("\n", "", "\t", "").Replace(want)
+	if got, err := json.Marshal(s.root); err != nil || string(got) != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	for admin, want := range map[string]string{"": `{"members":{},"options":{},"roles":{},"version":0}`, "a": `{"admin":"role:a","members":{"role:a":[]},"options":{},"roles":{"a":{"at":"","by":""}},"version":0}`} {
+		if got, err := json.Marshal(empty(admin).root); err != nil || string(got) != want {
+			t.Errorf("before the first change: %s, want %s", got, want)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package classify
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -154,7 +153,7 @@ func statementName(n *pgquery.Node) string {
 	return constructName(string(c.ProtoReflect().Descriptor().Name()))
 }
 
-// constant returns a constant's text, and whether it is a string.
+// constant returns the text of a number or a string, and whether it is a string; "" for any other constant.
 func constant(c *pgquery.A_Const) (string, bool) {
 	switch v := c.Val.(type) {
 	case *pgquery.A_Const_Ival:
@@ -163,8 +162,6 @@ func constant(c *pgquery.A_Const) (string, bool) {
 		return v.Fval.GetFval(), false
 	case *pgquery.A_Const_Sval:
 		return v.Sval.GetSval(), true
-	case *pgquery.A_Const_Boolval:
-		return fmt.Sprint(v.Boolval.GetBoolval()), false
 	}
 	return "", false
 }

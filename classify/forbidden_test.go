@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -170,7 +169,7 @@ func TestRefusals(t *testing.T) {
 			fmt.Fprintf(&out, "%s.%s: %s\n", name, f.Name(), sayAllow(m.Interface()))
 		}
 		m := proto.Clone(passing[name])
-		m.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 999, protowire.VarintType), 1))
+		m.ProtoReflect().SetUnknown([]byte{8})
 		if newAllow().message(m) == nil {
 			t.Errorf("a field of %s that nobody knows passes", name)
 		}

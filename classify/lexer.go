@@ -207,7 +207,7 @@ func (l *lexer) dollar() error {
 	for j < len(l.src) && isIdent(l.src[j]) && l.src[j] != '$' {
 		j++
 	}
-	if l.at(j) != '$' || j >= len(l.src) {
+	if l.at(j) != '$' {
 		return &SyntaxError{Message: `unexpected "$"`, Pos: from}
 	}
 	tag := l.src[from : j+1]

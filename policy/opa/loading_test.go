@@ -101,6 +101,7 @@ func TestWhatComesIntoForce(t *testing.T) {
 	}{
 		{map[string]string{"p.rego": sound}, nil, ""},
 		{map[string]string{"/p.rego": sound}, nil, ""},
+		{map[string]string{"p.rego": sound, ".signatures.json": `{"signatures": ["x"]}`}, nil, ""}, // a folder is not signed
 		{map[string]string{"p.rego": v0}, nil, "p.rego:2: rego_parse_error: `if` keyword is required before rule body"},
 		{map[string]string{"p.rego": v0}, func(c *Config) { c.Rego = "v0" }, ""},
 		{map[string]string{"p.rego": v0}, func(c *Config) { c.Rego = "auto" }, ""},

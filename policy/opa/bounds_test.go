@@ -230,6 +230,20 @@ func TestRightsAsData(t *testing.T) {
 	}
 }
 
+// panickyRights fail as nobody expects.
+type panickyRights struct{ treeRights }
+
+func (r *panickyRights) Current() (policy.Rights, error) { return r, nil }
+func (r *panickyRights) Read([]string) (any, bool)       { panic("canary") }
+
+// A panic below a question is a fault of that question.
+func TestPanicIsAFault(t *testing.T) {
+	j := with(t, sound[:14]+"allow if data.gateway.grants.word\nrowFilters := []\ncolumnMask := 1 if false", func(c *Config) { c.Rights = &panickyRights{} })
+	if v, err := j.eval(t.Context(), "trino/allow", str("x")); v != nil || err == nil || !strings.Contains(err.Error(), "canary") || !strings.HasPrefix(err.Error(), "data.trino.allow: ") {
+		t.Error(v, err)
+	}
+}
+
 // Tags are those of the table and, over them, of the column by name and by field id; those of another table of the name are not.
 func TestTagsOfTable(t *testing.T) {
 	at := map[string]any{"table": map[string]any{"k": "v", "plain": ""}, "columns": map[string]any{

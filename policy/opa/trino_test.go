@@ -224,7 +224,7 @@ func withoutOurs(v any) any {
 func TestTrinoTypes(t *testing.T) {
 	for duckdb, trino := range map[string]string{
 		"BIGINT": "bigint", "VARCHAR": "varchar", "DECIMAL(12,2)": "decimal(12,2)", "FLOAT": "real", "BLOB": "varbinary",
-		"TIMESTAMP": "timestamp(6)", "TIMESTAMP WITH TIME ZONE": "timestamp(6) with time zone", "TIMESTAMP_NS": "timestamp(9)",
+		"TIMESTAMP": "timestamp(6)", "TIMESTAMP WITH TIME ZONE": "timestamp(6) with time zone", "TIMESTAMPTZ": "timestamp(6) with time zone", "TIMESTAMP_NS": "timestamp(9)",
 		"TIME": "time(6)", "VARCHAR[]": "array(varchar)", "TIMESTAMP[][]": "array(array(timestamp(6)))", "SOMETHING NEW": "something new",
 	} {
 		if got := trinoType(duckdb); got != trino {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"gatehouse/audit"
@@ -24,7 +25,7 @@ import (
 func TestPrepareTellsTheTruth(t *testing.T) {
 	p := newParts(t)
 	g := p.gateway(t)
-	furnish(t, g)
+	furnish(t, p, g)
 	for _, a := range append(reads(), changes()...) {
 		s := signIn(t, g, a.user)
 		prepared, err := g.Prepare(t.Context(), s, a.name)
@@ -347,5 +348,65 @@ func TestSteady(t *testing.T) {
 		if all != 1 || steady && filtered == 1 || !steady && filtered != 1 {
 			t.Errorf("steady %v: %d and %d files are read", steady, all, filtered)
 		}
+	}
+}
+
+// silent is an executor whose streams end without an error when they are told to end.
+type silent struct{ executors.Executor }
+
+func (s silent) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepared, error) {
+	prepared, err := s.Executor.Prepare(ctx, p)
+	return silentPrepared{prepared}, err
+}
+
+type silentPrepared struct{ executors.Prepared }
+
+func (p silentPrepared) Execute(ctx context.Context, args []any) (array.RecordReader, error) {
+	r, err := p.Prepared.Execute(ctx, args)
+	return silentReader{r, ctx}, err
+}
+
+type silentReader struct {
+	array.RecordReader
+	ctx context.Context
+}
+
+func (r silentReader) Next() bool {
+	if r.RecordReader.Next() {
+		return true
+	}
+	<-r.ctx.Done()
+	return false
+}
+
+// A statement that was cancelled ends with an error, also if its executor has none.
+func TestCancelledIsAnError(t *testing.T) {
+	p := newParts(t)
+	p.config.Executor = silent{p.config.Executor}
+	g := p.gateway(t)
+	s := signIn(t, g, "bob")
+	for _, c := range []struct {
+		end  func(cancel func(), query string)
+		want error
+	}{
+		{func(_ func(), query string) { check(t, g.Cancel(s, query)) }, gateway.ErrCancelled},
+		{func(cancel func(), _ string) { cancel() }, gateway.ErrCancelled},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		res, err := g.Query(t.Context(), s, "SELECT id FROM Open")
+		check(t, err)
+		r, err := res.Run(ctx)
+		check(t, err)
+		if !r.Next() {
+			t.Fatal(r.Err())
+		}
+		c.end(cancel, res.Query())
+		for r.Next() {
+		}
+		if r.Err() != c.want || p.sink.last().Outcome != audit.Cancelled {
+			t.Errorf("%v, and the event %+v", r.Err(), p.sink.last())
+		}
+		r.Release()
+		cancel()
 	}
 }

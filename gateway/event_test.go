@@ -23,7 +23,9 @@ import (
 	"gatehouse/catalog"
 	"gatehouse/executors"
 	"gatehouse/gateway"
+	"gatehouse/policies"
 	"gatehouse/policy"
+	"gatehouse/policy/opa"
 )
 
 // TestEvents has all that is recorded of a statement: the audit events whole, with a clock that goes on by a millisecond with each look
@@ -229,7 +231,7 @@ func TestChangesInBetween(t *testing.T) {
 	}
 	// What was allowed a moment ago is not any more.
 	p := newParts(t)
-	furnish(t, p.gateway(t))
+	furnish(t, p, p.gateway(t))
 	store := &busy{RightsStore: p.config.Grants, left: 1}
 	p.config.Grants = store
 	g := p.gateway(t)
@@ -244,6 +246,33 @@ func TestChangesInBetween(t *testing.T) {
 		t.Errorf("an owner who is none any more: %v", err)
 	}
 
+	// Whatever fails while it is decided anew ends it.
+	for k := 1; ; k++ {
+		f := &faults{}
+		p := newParts(t).withFaults(f)
+		p.config.Grants = &busy{RightsStore: p.config.Grants, left: 1}
+		_, err := p.try(t, p.gateway(t), f, statement("root", "CREATE ROLE hr"), k, "fails")
+		if len(f.calls) < k {
+			check(t, err)
+			break
+		}
+		p.checkFault(t, f, statement("root", "CREATE ROLE hr"), k, "", err)
+	}
+
+	p = newParts(t)
+	files, err := policies.Files(policies.Skeleton)
+	check(t, err)
+	decider, err := opa.New(opa.Config{Files: files})
+	check(t, err)
+	defer decider.Close()
+	p.config.Decider = decider
+	g = p.gateway(t)
+	for _, sql := range []string{"CREATE ROLE hr", "SHOW GRANTS", "SET ROLE hr"} {
+		var none *policy.RightsError
+		if _, err := rows(t, g, signIn(t, g, "root"), sql); !errors.As(err, &none) {
+			t.Errorf("%s with a policy that knows no rights: %v", sql, err)
+		}
+	}
 	p = newParts(t)
 	p.config.Grants = nil
 	g = p.gateway(t)

@@ -292,12 +292,12 @@ func calls(user string) []act {
 func reads() []act {
 	return slices.Concat(
 		statements("bob", "SELECT count(*) FROM Orders", "SELECT o.id FROM Orders o JOIN Lines l ON o.id = l.id JOIN orders p ON o.id = p.id ORDER BY 1",
-			"SELECT count(name) FROM Orders FOR TIMESTAMP AS OF TIMESTAMP '2100-01-01 00:00:00'", "SELECT max(name) FROM ORDERS",
+			"SELECT count(name) FROM Orders FOR TIMESTAMP AS OF TIMESTAMP '2100-01-01 00:00:00'", "SELECT max(name) FROM ORDERS", "SELECT id FROM Lost FOR TIMESTAMP AS OF TIMESTAMP '2100-01-01 00:00:00'",
 			"SELECT * FROM information_schema.columns", "SELECT * FROM lake.information_schema.schemata", "SELECT * FROM information_schema.tables WHERE table_schema = 'Shop'",
 			"EXPLAIN SELECT id FROM Orders", "DESCRIBE orders", "DESCRIBE lake.information_schema.tables", "SHOW CATALOGS", "SHOW SCHEMAS", "SHOW SCHEMAS IN lake", "SHOW TABLES", "SHOW TABLES IN lake.Shop",
 			"USE lake", "USE Shop", "USE lake.shop", "SET purpose = 'x'", "RESET purpose", "SHOW ALL", "BEGIN", "SELECT 1"),
 		calls("bob"),
-		statements("bob", "SHOW ROLES", "SHOW CURRENT ROLE", "SHOW GRANTS", "SHOW GRANTS AS OF '2026-06-01'", "SHOW GRANTS ON Orders", "SHOW GRANTS ON SCHEMA Shop", "SHOW GRANTS ON CATALOG Lake", "SHOW GRANTS TO ROLE hr",
+		statements("bob", "SHOW ROLES", "SHOW CURRENT ROLE", "SHOW GRANTS", "SHOW GRANTS AS OF '2026-06-01'", "SHOW GRANTS ON Orders", "SHOW GRANTS ON ORDERS", "SHOW GRANTS ON SCHEMA Shop", "SHOW GRANTS ON CATALOG Lake", "SHOW GRANTS TO ROLE hr",
 			"SHOW EFFECTIVE GRANTS FOR USER bob", "SHOW EFFECTIVE POLICY ON Orders", "CHECK ACCESS SELECT (id) ON Orders FOR USER bob", "CHECK ACCESS INSERT ON Orders FOR USER bob",
 			"SHOW TAGS", "SHOW TAGS ON Orders", "SHOW ROW FILTERS", "SHOW MASKS", "SET ROLE hr", "RESET ROLE"),
 		statements("olga", "SHOW ROW FILTERS", "SHOW MASKS ON Orders", "SHOW EFFECTIVE POLICY ON Orders"),
@@ -325,7 +325,7 @@ func TestFaults(t *testing.T) {
 	f := &faults{}
 	p := newParts(t).withFaults(f)
 	g := p.gateway(t)
-	furnish(t, g)
+	furnish(t, p, g)
 	for _, a := range reads() {
 		want, err := p.try(t, g, f, a, 0, "")
 		n := len(f.calls)
@@ -373,10 +373,11 @@ func TestFaults(t *testing.T) {
 }
 
 // furnish gives the users of reads and changes what these are about.
-func furnish(t *testing.T, g *gateway.Gateway) {
+func furnish(t *testing.T, p parts, g *gateway.Gateway) {
+	p.shop.tables = append(p.shop.tables, shopTable{"Shop", "Lost", "v1_plain+gone"})
 	root := signIn(t, g, "root")
 	for _, sql := range []string{
-		"CREATE ROLE hr, given", "GRANT ROLE hr TO USER bob", "GRANT ROLE given TO USER olga WITH ADMIN OPTION", "GRANT SELECT ON Orders TO ROLE hr", "GRANT SELECT (id, name) ON Lines TO USER bob", "GRANT INSERT ON Orders TO USER bob", "GRANT USAGE ON CATALOG Lake TO USER bob",
+		"CREATE ROLE hr, given", "GRANT ROLE hr TO USER bob", "GRANT ROLE given TO USER olga WITH ADMIN OPTION", "GRANT SELECT ON Orders TO ROLE hr", "GRANT SELECT ON Lost TO USER bob", "GRANT SELECT (id, name) ON Lines TO USER bob", "GRANT INSERT ON Orders TO USER bob", "GRANT USAGE ON CATALOG Lake TO USER bob",
 		"GRANT OWNERSHIP ON Orders TO USER olga", "CREATE ROW FILTER f ON Orders USING (id > 0) TO ROLE hr", "CREATE MASK m ON Orders (name) USING (upper(value)) TO ROLE hr", "ALTER TABLE Orders ALTER COLUMN region SET TAG place",
 	} {
 		if _, err := rows(t, g, root, sql); err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"gatehouse/audit"
 	"gatehouse/auth"
 	"gatehouse/catalog"
@@ -181,9 +183,10 @@ func TestResultRunsOnce(t *testing.T) {
 		for r.Next() {
 			n += r.RecordBatch().NumRows()
 		}
-		if r.RecordBatch() != nil {
+		if r.Next() || r.RecordBatch() != nil || r.(interface{ Record() arrow.RecordBatch }).Record() != nil {
 			t.Errorf("%s: a batch after the end", sql)
 		}
+		r.Retain()
 		if err := r.Err(); n != 1 || err != nil {
 			t.Errorf("%s: %d rows, %v", sql, n, err)
 		}

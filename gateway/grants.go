@@ -148,15 +148,6 @@ func noSuchRole(name string) error {
 	return &classify.NameError{Kind: "role", Name: name, Why: "does not exist", Pos: -1}
 }
 
-// role returns the canonical spelling of an existing role.
-func role(name string, base policy.Rights) (string, error) {
-	known, ok := fold(name, base.Roles(), func(s string) string { return s })
-	if !ok {
-		return "", noSuchRole(name)
-	}
-	return known, nil
-}
-
 func (r *run) memberChanges(a *classify.Access, base policy.Rights) ([]policy.Change, error) {
 	op, what, verb := policy.GrantRoles, policy.OpAddMember, "GRANT ROLE "
 	if a.Action == classify.RevokeRole {
@@ -208,11 +199,8 @@ func (r *run) principals(gs []classify.Grantee, base policy.Rights) ([]policy.Pr
 			out[i] = "public"
 			continue
 		case "role":
-			known, err := role(name, base)
-			if err != nil {
-				return nil, err
-			}
-			if !slices.Contains(knows, known) {
+			known, ok := fold(name, base.Roles(), func(s string) string { return s })
+			if !ok || !slices.Contains(knows, known) {
 				return nil, noSuchRole(name)
 			}
 			name = known

@@ -174,7 +174,6 @@ func (v viewer) visible(r policy.Right) (policy.Right, bool, error) {
 	if r.Denied {
 		return r, false, nil
 	}
-	r.Except = nil
 	if r.Object.Level != classify.LevelTable {
 		return r, true, nil
 	}

@@ -168,7 +168,7 @@ func TestSettings(t *testing.T) {
 
 func TestTimeoutValues(t *testing.T) {
 	for v, want := range map[string]time.Duration{
-		"": 0, "0": 0, "1": time.Millisecond, "1500": 1500 * time.Millisecond, "86400000": 24 * time.Hour, "86400001": -1, "-1": -1,
+		"": 0, "0": 0, "00": 0, "1": time.Millisecond, "1500": 1500 * time.Millisecond, "86400000": 24 * time.Hour, "86400001": -1, "-1": -1,
 		"30s": 30 * time.Second, "2 min": 2 * time.Minute, "1h": time.Hour, "24h": 24 * time.Hour, "24h1ms": -1, "-5s": -1, "0s": 0, "5": 5 * time.Millisecond,
 		"x": -1, "5 parsecs": -1, "1e3": -1,
 	} {

@@ -137,7 +137,6 @@ func (r *run) update(sql string) error {
 		return err
 	}
 	res.local.Release()
-	res.local = nil
 	return nil
 }
 

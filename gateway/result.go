@@ -77,17 +77,15 @@ func (r *Result) take() bool {
 	return first
 }
 
-// end frees what the result holds and finishes its run.
+// end frees what the result holds and finishes its run. It is called once.
 func (r *Result) end(err error) error {
 	if r.local != nil {
 		r.local.Release()
-		r.local = nil
 	}
 	if r.prepared != nil {
 		if cerr := r.prepared.Close(); cerr != nil && err == nil {
 			err = cerr
 		}
-		r.prepared = nil
 	}
 	return r.run.finish(err)
 }

@@ -25,6 +25,7 @@ import (
 	"gatehouse/gateway"
 	"gatehouse/plan"
 	"gatehouse/policies"
+	"gatehouse/policy"
 	"gatehouse/policy/grants"
 	"gatehouse/policy/opa"
 )
@@ -41,10 +42,11 @@ type shop struct {
 var demands = map[string][]byte{
 	"filter":  []byte(`{"required-row-filter":{"type":"gt","term":"id","value":4}}`),
 	"mask":    []byte(`{"required-column-projections":[{"field-id":2,"action":"replace-with-null"}]}`),
-	"nothing": []byte(`{"required-row-filter":{"type":"gt","term":"nope","value":4}}`),
+	"nothing": []byte(`{`),
 }
 
-// shopTable is a table of a shop; of is its name in the schema spark, with "+" and one of demands, or "view" or "broken".
+// shopTable is a table of a shop; of is its name in the schema spark, with "+" and one of demands or "gone": without its column name; or
+// "view", "broken", or "ghost", which is listed only.
 type shopTable struct{ schema, name, of string }
 
 // Table implements catalog.Catalog, by exact names.
@@ -56,7 +58,7 @@ func (s *shop) Table(ctx context.Context, id auth.Identity, schema, name string)
 	}
 	i := slices.IndexFunc(s.tables, func(t shopTable) bool { return t.schema == schema && t.name == name })
 	switch {
-	case i < 0:
+	case i < 0 || s.tables[i].of == "ghost":
 		return nil, catalog.ErrNoSuchTable
 	case s.tables[i].of == "view" || s.tables[i].of == "broken":
 		return nil, fmt.Errorf("canary: %w", catalog.ErrUnreadable)
@@ -68,6 +70,9 @@ func (s *shop) Table(ctx context.Context, id auth.Identity, schema, name string)
 	}
 	out := *t
 	out.Restrictions = demands[demand]
+	if demand == "gone" {
+		out.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c catalog.Column) bool { return c.Name == "name" })
+	}
 	out.Catalog, out.Schema, out.Name, out.UUID = "Lake", schema, name, schema+name+s.tables[i].of
 	return &out, nil
 }
@@ -101,8 +106,15 @@ type parts struct {
 
 // newParts is a gateway's configuration with the shipped Rego, a store of rights whose clock goes a minute ahead with each change, and
 // the catalogs Lake, a shop, and zoo.
-func newParts(t *testing.T) parts {
+func newParts(t *testing.T) parts { return newPartsOf(t, "home", "away") }
+
+// newPartsOf is newParts with other issuers.
+func newPartsOf(t *testing.T, issuers ...string) parts {
 	t.Helper()
+	home := ""
+	if len(issuers) > 0 {
+		home = issuers[0]
+	}
 	zoo := catalogtest.Zoo(t)
 	inner, err := sqlcat.New(sqlcat.Config{Name: "zoo", SQLite: filepath.Join(zoo, "catalog.db"), Roots: []string{zoo}})
 	check(t, err)
@@ -132,7 +144,7 @@ row_filters contains {"id": "break_glass: fire drill", "expression": "id > 0"} i
 
 row_filters contains {"id": "low", "expression": "id < 6"} if gw.user == "eve"
 `)
-	decider, err := opa.New(opa.Config{Files: files, Rights: store, HomeIssuer: "home"})
+	decider, err := opa.New(opa.Config{Files: files, Rights: store, HomeIssuer: home})
 	check(t, err)
 	t.Cleanup(func() { _ = decider.Close() })
 	key, err := task.NewKey()
@@ -159,7 +171,7 @@ row_filters contains {"id": "low", "expression": "id < 6"} if gw.user == "eve"
 	sink := &memory{}
 	return parts{gateway.Config{
 		Decider: decider, Catalogs: map[string]catalog.Catalog{"Lake": lake, "zoo": inner}, Planner: planner, Executor: x, Audit: sink, Grants: store,
-		Default: classify.Namespace{Catalog: "Lake", Schema: "Shop"}, Issuers: []string{"home", "away"},
+		Default: classify.Namespace{Catalog: "Lake", Schema: "Shop"}, Issuers: issuers,
 	}, lake, sink}
 }
 
@@ -289,4 +301,52 @@ func (p parts) told(t *testing.T, g *gateway.Gateway, s *gateway.Session, sql st
 		b.WriteString("  " + random.ReplaceAllString(line, "ID"))
 	}
 	return b.String()
+}
+
+// A gateway whose users come from one place names them by their name alone, and asks about others in that name.
+func TestOneIssuer(t *testing.T) {
+	p := newPartsOf(t)
+	g := p.gateway(t)
+	root, ann := asker{t, g, signIn(t, g, "root")}, asker{t, g, signIn(t, g, "ann@anywhere")}
+	root.says(`GRANT SELECT ON Orders TO USER ann`, "")
+	root.says(`GRANT SELECT ON Orders TO USER ann FROM ISSUER 'home'`, missing)
+	ann.says(`SHOW GRANTS`, "user  ann  allow  SELECT  table  Lake.Shop.Orders")
+	ann.says(`SHOW EFFECTIVE GRANTS FOR USER ann`, "user:ann")
+	root.says(`SHOW EFFECTIVE GRANTS FOR USER ann`, "user:ann")
+	root.says(`SHOW EFFECTIVE POLICY ON Open FOR USER ann`, "masked by stars")
+	root.says(`CHECK ACCESS SELECT ON Open FOR USER ann`, "yes  no grant is needed")
+}
+
+// What was granted on a name, by a file that names no table, shows whatever table has the name.
+func TestGrantsOnNames(t *testing.T) {
+	p := newParts(t)
+	g := p.gateway(t)
+	base, err := p.config.Grants.Current()
+	check(t, err)
+	_, err = p.config.Grants.Apply(t.Context(), base, policy.Author{User: "file"}, []policy.Change{{
+		Op: policy.OpAllow, Principal: "user:ann", Privilege: "SELECT", Columns: []string{"id"},
+		Object: policy.Object{Level: classify.LevelTable, Catalog: "Lake", Schema: "Shop", Table: "Orders"},
+	}})
+	check(t, err)
+	ann := asker{t, g, signIn(t, g, "ann")}
+	for _, of := range []string{"v1_plain", "v2_cow"} {
+		p.shop.tables[0].of = of
+		ann.says(`SHOW GRANTS`, "SELECT  table  Lake.Shop.Orders  id  no  file")
+		ann.says(`SELECT count(id) > 0 FROM Orders`, "true")
+		ann.says(`SELECT name FROM Orders`, missing)
+	}
+}
+
+// A tag on a table of a catalog that is not there any more keeps no mask from being made.
+func TestTagOfGoneCatalog(t *testing.T) {
+	p := newParts(t)
+	all := p.gateway(t)
+	root := asker{t, all, signIn(t, all, "root")}
+	root.says(`ALTER TABLE zoo.spark.v1_plain ALTER COLUMN id SET TAG pii`, "")
+	root.says(`CREATE MASK m ON TAG pii USING (upper(value))`, "it gives text")
+	p.config.Catalogs = map[string]catalog.Catalog{"Lake": p.shop}
+	less := p.gateway(t)
+	root = asker{t, less, signIn(t, less, "root")}
+	root.says(`SHOW TAGS`, "")
+	root.says(`CREATE MASK m ON TAG pii USING (upper(value))`, "")
 }

@@ -202,6 +202,8 @@ func TestRenamedColumn(t *testing.T) {
 	ann.says(`SHOW TAGS`, "title  pii")
 	bob.says(`SHOW COLUMNS FROM v1_plain LIKE 'title'`, "")
 	bob.says(`SHOW COLUMNS FROM v1_plain LIKE 'name'`, "name  VARCHAR  yes  no")
+	root.says(`ALTER MASK m ON v1_plain TO USER bob`, "")
+	ann.says(`SHOW COLUMNS FROM v1_plain`, "title  VARCHAR  yes  no")
 }
 
 // What is said of a column holds in the past of the table when the column is no more.
@@ -223,6 +225,7 @@ func TestDroppedColumn(t *testing.T) {
 	masked.says(query, "hidden")
 	denied.says(query, missing)
 	some.says(query, missing)
+	root.says(`ALTER TABLE v1_plain ALTER COLUMN name SET TAG pii`, "")
 	cat.drop = "name"
 	all.says(strings.ReplaceAll(query, "max(name)", "count(name) > 0"), "true")
 	masked.says(query, missing)
@@ -240,8 +243,11 @@ func TestDroppedColumn(t *testing.T) {
 		root.says(c[1], "")
 		all.says(strings.ReplaceAll(query, "max(name)", "count(name) > 0"), "true")
 	}
-	cat.demand = demands["filter"]
-	all.says(query, missing)
+	root.says(`CREATE MASK any_pii ON TAG pii USING (upper(value))`, "")
+	for _, name := range []string{"nothing", "filter"} {
+		cat.demand = demands[name]
+		all.says(query, missing)
+	}
 	all.says(strings.ReplaceAll(query, "max(name)", "min(id)"), "5")
 }
 

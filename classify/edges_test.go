@@ -266,7 +266,7 @@ func TestArguments(t *testing.T) {
 	out.WriteString("# Parameters with values of each kind: what the statement becomes, and which are left to bind. See edges_test.go.\n")
 	values := []any{
 		nil, true, int64(7), int64(-7), int64(5_000_000_000), int64(-2147483648), int64(2147483648), uint64(8), uint64(1 << 63), 1.5, "x", "", "a_b%", "x\x00", "\xff", strings.Repeat("x", maxPattern), strings.Repeat("_", maxPattern), strings.Repeat("_", maxPattern+1),
-		strings.Repeat("x", maxPattern+1), Date("2020-01-31"), Date("0000-01-31"), Date("2020-02-30"), Date("0001-01-01"), []byte("x"), int32(1),
+		strings.Repeat("x", maxPattern+1), strings.Repeat("x", maxNeedle), strings.Repeat("x", maxNeedle+1), strings.Repeat("_", maxNeedle), Date("2020-01-31"), Date("0000-01-31"), Date("2020-02-30"), Date("0001-01-01"), []byte("x"), int32(1),
 	}
 	for _, place := range []string{
 		"a = ?", "? = a", "a < ?", "? >= a", "a <> ?", "a + 1 = ?", "? = 1", "a + ? = 1", "a IN (?, 1)", "a + 1 IN (?)", "a BETWEEN ? AND 2", "a NOT BETWEEN 1 AND ?", "? BETWEEN 1 AND 2", "a LIKE ?", "a ILIKE ?", "lower(a) LIKE ?", "? LIKE ?", "? LIKE 'x'", "CAST(? AS VARCHAR) = a", "lower(?) = 'x'",

@@ -4,12 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 )
 
@@ -142,19 +140,7 @@ func TestVerdicts(t *testing.T) {
 		fmt.Fprintf(&out, "%s: %s, %s, %s%v, %s\n", name, typeNames[strings.ToLower(name)], family(name), part, mods, sumType(name))
 	}
 
-	const path = "testdata/verdicts.txt"
-	if *update {
-		if err := os.WriteFile(path, []byte(out.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), out.String()); d != "" {
-		t.Errorf("(-want +got), -update accepts it\n%s", d)
-	}
+	golden(t, "testdata/verdicts.txt", out.String())
 }
 
 // replaceWord replaces a word that stands by itself.

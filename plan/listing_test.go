@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+
+	"gatehouse/catalog"
+)
+
+// oddPartition is a data file with a partition value of no kind that there is.
+type oddPartition struct {
+	iceberg.DataFile
+	id int
+}
+
+func (f oddPartition) Partition() map[int]any { return map[int]any{f.id: struct{}{}} }
+
+// A partition that is not understood, of one file or of a whole spec, refuses the table: rows would show under wrong values, or be left out.
+func TestPartitionsThatAreNotRead(t *testing.T) {
+	prim := iceberg.PrimitiveTypes
+	s := iceberg.NewSchema(0, iceberg.NestedField{ID: 1, Name: "a", Type: prim.Int32}, iceberg.NestedField{ID: 2, Name: "b", Type: prim.Int32})
+	spec := iceberg.NewPartitionSpec(iceberg.PartitionField{SourceIDs: []int{1}, FieldID: 1000, Name: "p", Transform: iceberg.IdentityTransform{}})
+	one := metadata(t, "", &spec, s)
+	text, err := json.Marshal(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := strings.Replace(string(text), `"source-id":1`, `"source-ids":[1,2]`, 1)
+	two, err := table.ParseMetadataString(strings.Replace(many, `"format-version":2`, `"format-version":3,"next-row-id":0`, 1))
+	if err != nil || many == string(text) {
+		t.Fatal(err, many)
+	}
+	builderOf := func(md table.Metadata) *builder {
+		tbl, err := catalog.NewTable("lake", "s", "t", table.New([]string{"s", "t"}, md, "m", nil, nil), catalog.Files{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &builder{table: tbl, out: &snapshot{specs: map[int]iceberg.PartitionSpec{0: md.PartitionSpec()}}, paths: map[string]bool{}}
+	}
+	m := iceberg.NewManifestFile(2, "none", 1, 0, 1).SequenceNum(1, 1).Build()
+	for want, md := range map[string]table.Metadata{"partitioned by a transform of more than one column": two, "a manifest cannot be decoded": one} {
+		if err := builderOf(md).manifest(m, manifestFiles{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	d, err := iceberg.NewDataFileBuilder(spec, iceberg.EntryContentData, "p", iceberg.ParquetFile, map[int]any{1000: int32(1)}, nil, nil, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int64(1)
+	for _, odd := range []bool{false, true} {
+		b, file := builderOf(one), d.Build()
+		if odd {
+			file = oddPartition{file, 1000}
+		}
+		err := b.file(iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &n, &n, &n, file))
+		if (err != nil) != odd || len(b.out.data) == 1 == odd || odd && !strings.Contains(err.Error(), `the partition value of column "a" is not understood`) {
+			t.Errorf("a value that is not understood %v: %v, %d files", odd, err, len(b.out.data))
+		}
+	}
+}
+
+// Renaming fields leaves all else of a schema as it is, numbers to the last digit.
+func TestSchemaKeepsItsNumbers(t *testing.T) {
+	h := avroHeader{meta: map[string][]byte{avroSchema: []byte(`{"fields":[{"default":9007199254740993,"name":"ö"}]}`)}, keys: []string{avroSchema}, sync: make([]byte, 16)}
+	got, err := readAvroHeader(asciiNames(h.bytes()))
+	if want := `{"fields":[{"default":9007199254740993,"name":"f_c3b6"}]}`; err != nil || !bytes.Equal(got.meta[avroSchema], []byte(want)) {
+		t.Errorf("%s, %v", got.meta[avroSchema], err)
+	}
+}

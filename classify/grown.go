@@ -20,7 +20,7 @@ var escaping = set(
 )
 
 // growing are functions that make a long text of short ones.
-var growing = set("repeat", "replace", "regexp_replace", "format", "printf", "concat_ws")
+var growing = set("repeat", "replace", "regexp_replace", "format", "printf", "concat_ws", "lpad", "rpad")
 
 // elementOf are functions that return an element of a list.
 var elementOf = set("unnest", "list_extract", "array_extract", "list_element", "element_at", "list_first", "list_last", "list_min", "list_max", "list_any_value", "list_mode")
@@ -70,7 +70,7 @@ func (l *lengths) made(f *pgquery.FuncCall) int64 {
 			return of(0)
 		}
 		return min(of(0), product(4, number(2)))
-	case "split_part", "regexp_extract", "string_split", "split", "str_split", "string_to_array":
+	case "list_filter", "filter", "array_filter", "split_part", "regexp_extract", "string_split", "split", "str_split", "string_to_array":
 		return of(0)
 	case "replace":
 		if from := args[min(1, len(args)-1)].GetAConst().GetSval().GetSval(); from != "" {

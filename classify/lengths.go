@@ -14,6 +14,7 @@ import (
 const (
 	maxNeedle = 1_000   // bytes of what is searched for
 	maxMade   = 1 << 24 // bytes that a call may make out of shorter texts
+	maxCells  = 1 << 18 // bytes of one text times those of one that it is compared with in quadratic time
 	naturally = 64      // bytes that a column counts for
 	anyLength = 1 << 40 // what is not known
 )
@@ -28,14 +29,15 @@ var needles = map[string]int{
 type lengths struct {
 	b               *binder
 	known, elements map[*pgquery.Node]int64
-	series          map[*pgquery.FuncCall]bool             // range in FROM, which returns numbers
 	sizes           []int                                  // of parameters
+	series          map[*pgquery.FuncCall]bool             // range in FROM, which returns numbers
+	weight          map[*pgquery.FuncCall]int64            // lambdas: the lists that they go through, one within the other
 	params          map[*pgquery.ColumnRef][]*pgquery.Node // lambda parameters: the lists whose elements they are
 }
 
 // lengths refuses what would search for a long text, and what makes a very long one.
 func (b *binder) lengths(tree *pgquery.SelectStmt, sizes []int) error {
-	l := &lengths{b: b, sizes: sizes, known: map[*pgquery.Node]int64{}, elements: map[*pgquery.Node]int64{}, series: map[*pgquery.FuncCall]bool{}, params: map[*pgquery.ColumnRef][]*pgquery.Node{}}
+	l := &lengths{b: b, sizes: sizes, known: map[*pgquery.Node]int64{}, elements: map[*pgquery.Node]int64{}, series: map[*pgquery.FuncCall]bool{}, params: map[*pgquery.ColumnRef][]*pgquery.Node{}, weight: map[*pgquery.FuncCall]int64{}}
 	for _, f := range all[*pgquery.RangeFunction](tree) {
 		if items := f.Functions[0].GetList().GetItems(); len(items) > 0 && nameOf(items[0].GetFuncCall()) != "unnest" {
 			l.series[items[0].GetFuncCall()] = true
@@ -44,6 +46,9 @@ func (b *binder) lengths(tree *pgquery.SelectStmt, sizes []int) error {
 	calls := all[*pgquery.FuncCall](tree)
 	for _, f := range calls {
 		l.lambdas(f)
+	}
+	for _, f := range calls {
+		l.weigh(f)
 	}
 	for _, f := range calls {
 		if err := l.call(f); err != nil {
@@ -79,6 +84,23 @@ func (l *lengths) lambdas(f *pgquery.FuncCall) {
 	}
 }
 
+// weigh notes how long the lists are that f's lambdas go through. It is called for outer ones first.
+func (l *lengths) weigh(f *pgquery.FuncCall) {
+	for _, arg := range f.Args {
+		m := arg.GetFuncCall()
+		if nameOf(m) != MarkerLambda || len(m.Args) < 2 {
+			continue
+		}
+		lists := slices.DeleteFunc(slices.Clone(f.Args), func(n *pgquery.Node) bool { return n == arg })
+		l.weight[m] = product(max(1, l.weight[m]), l.sum(lists...))
+		for _, inner := range all[*pgquery.FuncCall](m.Args[len(m.Args)-1]) {
+			if nameOf(inner) == MarkerLambda {
+				l.weight[inner] = l.weight[m]
+			}
+		}
+	}
+}
+
 func lambdaParams(m *pgquery.FuncCall) (names []string) {
 	for _, p := range m.Args[:len(m.Args)-1] {
 		if n, _ := parts(p.GetColumnRef()); len(n) == 1 {
@@ -102,8 +124,8 @@ func (l *lengths) call(f *pgquery.FuncCall) error {
 			return err
 		}
 	}
-	if quadratic[name] && slices.ContainsFunc(f.Args, func(n *pgquery.Node) bool { return l.of(n) > maxSize }) {
-		return refuse(name+": a text", maxSize)
+	if quadratic[name] && len(f.Args) > 1 && product(l.of(f.Args[0]), l.of(f.Args[1])) > maxCells {
+		return &UnsupportedError{Construct: name + " of texts that may be that long", Pos: int(f.Location)}
 	}
 	if growing[name] || escaping[name] {
 		made, longest := l.made(f), l.max(f.Args)
@@ -117,12 +139,21 @@ func (l *lengths) call(f *pgquery.FuncCall) error {
 	return nil
 }
 
-// lambda refuses long texts in the body of a lambda, which runs for each element of a list within one step.
+// lambda refuses what takes long in the body of a lambda, which runs for each element of a list within one step.
 func (l *lengths) lambda(m *pgquery.FuncCall) error {
 	body, inside := m.Args[len(m.Args)-1], lambdaParams(m)
+	most, long := int64(maxSize), l.weight[m] > maxSize
+	if long {
+		most = maxNeedle
+	}
 	for _, f := range all[*pgquery.FuncCall](body) {
-		if nameOf(f) == MarkerLambda && len(f.Args) > 0 {
+		name := nameOf(f)
+		if name == MarkerLambda && len(f.Args) > 0 {
 			inside = append(inside, lambdaParams(f)...)
+			continue
+		}
+		if what := l.heavy(f, long, most); what != "" {
+			return &UnsupportedError{Construct: what + " inside of a lambda on a list that may be long", Pos: int(f.Location)}
 		}
 	}
 	for _, c := range all[*pgquery.ColumnRef](body) {
@@ -131,9 +162,36 @@ func (l *lengths) lambda(m *pgquery.FuncCall) error {
 		if r == nil || len(r.cols) == 0 && r.row == nil && len(first) > 0 && slices.Contains(inside, fold(first[0])) {
 			continue
 		}
-		if l.column(c, l.of) > maxSize {
-			return &UnsupportedError{Construct: "inside of a lambda, a value from outside that may be longer than " + strconv.Itoa(maxSize) + " bytes", Pos: int(c.Location)}
+		if l.column(c, l.of) > most {
+			return &UnsupportedError{Construct: "inside of a lambda, a value from outside that may be longer than " + strconv.Itoa(int(most)) + " bytes", Pos: int(c.Location)}
 		}
 	}
 	return nil
+}
+
+// heavy says what takes long in a call in the body of a lambda, "" if nothing does.
+func (l *lengths) heavy(f *pgquery.FuncCall, long bool, most int64) string {
+	name := nameOf(f)
+	switch {
+	case long && quadratic[name]:
+		return name
+	case long && patterns[name] && len(f.Args) > 1:
+		c := f.Args[1].GetAConst()
+		if c == nil {
+			return name + " with a pattern that is not a literal"
+		}
+		if product(instructions(c.GetSval().GetSval()), l.of(f.Args[0])) > maxSteps>>6 {
+			return name + " with a large pattern"
+		}
+	case growing[name] && l.made(f) > most:
+		return name + " of a long text"
+	case strings.HasPrefix(name, MarkerPrefix), walksList(name) && name != "contains":
+		return ""
+	}
+	for _, arg := range f.Args {
+		if k := l.of(arg); k > most && k < anyLength {
+			return name + " of a long text"
+		}
+	}
+	return ""
 }

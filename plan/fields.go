@@ -58,7 +58,6 @@ func columnNames(nodes []*pgquery.Node) map[string]bool {
 			for _, f := range ref.Fields {
 				out[strings.ToLower(f.GetString_().GetSval())] = true
 			}
-			return
 		}
 		m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 			switch {

@@ -73,3 +73,45 @@ func TestSchemaKeepsItsNumbers(t *testing.T) {
 		t.Errorf("%s, %v", got.meta[avroSchema], err)
 	}
 }
+
+// A file is judged by the partition values that it has: one that its spec has and the file does not say decides nothing.
+func TestPartitionsOfFiles(t *testing.T) {
+	number := iceberg.NestedField{ID: 1, Name: "i", Type: iceberg.PrimitiveTypes.Int32}
+	field := func(source, id int) iceberg.PartitionField {
+		return iceberg.PartitionField{SourceIDs: []int{source}, FieldID: id, Name: "p", Transform: iceberg.IdentityTransform{}}
+	}
+	s := &snapshot{specs: map[int]iceberg.PartitionSpec{0: *iceberg.UnpartitionedSpec, 1: iceberg.NewPartitionSpecID(1, field(2, 1000), field(1, 1001)), 2: iceberg.NewPartitionSpecID(2, field(2, 1001))}}
+	five := leaf{field: number, op: equal, value: value{n: 5}}
+	for _, c := range []struct {
+		spec      int
+		partition map[int]any
+		want      bool
+	}{
+		{1, map[int]any{1000: int32(9), 1001: int32(5)}, true},
+		{1, map[int]any{1000: int32(5), 1001: int32(9)}, false},
+		{1, map[int]any{1001: nil}, false},
+		{1, map[int]any{1000: int32(9)}, true},
+		{1, nil, true},
+		{2, map[int]any{1001: int32(9)}, true},
+		{0, map[int]any{1001: int32(9)}, true},
+	} {
+		if got := five.mayMatch(s, &dataFile{spec: c.spec, partition: c.partition}); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// One delete hides rows as well as many do, and none hides none.
+func TestOneDeleteHidesRows(t *testing.T) {
+	c, p := openZoo(t), newPlanner(t)
+	for name, deletes := range map[string]int{"v2_all_deleted": 1, "v1_plain": 0} {
+		tbl, err := c.Table(t.Context(), alice, "spark", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scan, err := p.scan(t.Context(), tbl, whole(tbl))
+		if err != nil || len(scan.Deletes) != deletes || (scan.Rough > 0) != (deletes > 0) {
+			t.Errorf("%s: %d deletes, %d roughly, %v", name, len(scan.Deletes), scan.Rough, err)
+		}
+	}
+}

@@ -125,7 +125,7 @@ var castKinds = map[string]constantKind{
 	"date": date, "timestamp": timestamp, "timestamptz": timestampTZ, "varchar": varchar, "text": varchar,
 }
 
-// constant returns the text of a literal, with its sign, and how it is written.
+// constant returns the text of a literal, with its sign, which the grammar makes part of a number, and how it is written.
 func constant(n *pgquery.Node) (string, constantKind, bool) {
 	switch x := n.GetNode().(type) {
 	case *pgquery.Node_AConst:
@@ -136,12 +136,6 @@ func constant(n *pgquery.Node) (string, constantKind, bool) {
 			return v.Fval.Fval, number, true
 		case *pgquery.A_Const_Sval:
 			return v.Sval.Sval, quoted, true
-		}
-	case *pgquery.Node_AExpr:
-		e := x.AExpr
-		if e.Kind == pgquery.A_Expr_Kind_AEXPR_OP && e.Lexpr == nil && len(e.Name) == 1 && e.Name[0].GetString_().GetSval() == "-" {
-			text, kind, ok := constant(e.Rexpr)
-			return "-" + text, kind, ok && kind == number && !strings.HasPrefix(text, "-")
 		}
 	case *pgquery.Node_TypeCast:
 		name := x.TypeCast.TypeName

@@ -167,6 +167,7 @@ func TestStatsAtTheBounds(t *testing.T) {
 func TestPartitionsAtTheirEdges(t *testing.T) {
 	day := iceberg.NestedField{ID: 1, Name: "d", Type: iceberg.PrimitiveTypes.Date}
 	number := iceberg.NestedField{ID: 1, Name: "i", Type: iceberg.PrimitiveTypes.Int32}
+	instant := iceberg.NestedField{ID: 1, Name: "t", Type: iceberg.PrimitiveTypes.Timestamp}
 	for _, c := range []struct {
 		f    iceberg.NestedField
 		tr   iceberg.Transform
@@ -207,6 +208,18 @@ func TestPartitionsAtTheirEdges(t *testing.T) {
 		{day, iceberg.MonthTransform{}, equal, 30, int32(1), false},
 		{day, iceberg.DayTransform{}, equal, 7, int32(7), true},
 		{day, iceberg.DayTransform{}, equal, 7, int32(8), false},
+		{instant, iceberg.HourTransform{}, equal, 3600e6, int32(1), true},
+		{instant, iceberg.HourTransform{}, equal, 3600e6 - 1, int32(1), false},
+		{instant, iceberg.HourTransform{}, equal, 3600e6, int32(0), false},
+		{instant, iceberg.HourTransform{}, equal, -3601e6, int32(-1), true}, // as of old writers
+		{instant, iceberg.HourTransform{}, equal, -3601e6, int32(-2), true},
+		{instant, iceberg.HourTransform{}, equal, -3601e6, int32(0), false},
+		{instant, iceberg.HourTransform{}, less, 0, int32(1), false},
+		{day, iceberg.YearTransform{}, equal, -400, int32(-2), true},
+		{day, iceberg.YearTransform{}, equal, -400, int32(-1), true},
+		{day, iceberg.YearTransform{}, equal, -400, int32(0), false},
+		{day, iceberg.DayTransform{}, equal, -2, int32(-1), true},
+		{day, iceberg.DayTransform{}, equal, -2, int32(0), false},
 		// Before 1970 the value may be one too high, and no more.
 		{day, iceberg.MonthTransform{}, equal, -40, int32(-2), true},
 		{day, iceberg.MonthTransform{}, equal, -40, int32(-1), true},

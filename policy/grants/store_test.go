@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -184,6 +185,8 @@ func faultyLogs(t *testing.T, fresh func(*testing.T) (grants.Config, *sql.DB)) {
 // gone is a log whose table is not there any more: nothing of it is taken for empty.
 func gone(t *testing.T, fresh func(*testing.T) (grants.Config, *sql.DB)) {
 	cfg, db := fresh(t)
+	log := make(warnings, 10)
+	cfg.Log = slog.New(log)
 	s := start(t, cfg)
 	base, err := s.Current()
 	if err != nil {
@@ -203,6 +206,29 @@ func gone(t *testing.T, fresh func(*testing.T) (grants.Config, *sql.DB)) {
 	if now, err := s.Current(); err == nil && now != base {
 		t.Errorf("in force is %v", now)
 	}
+	if told := <-log; !strings.HasPrefix(told, "store of rights not re") {
+		t.Errorf("the operator is told %q", told)
+	}
+	cfg, _ = fresh(t)
+	log = make(warnings, 10)
+	cfg.Log = slog.New(log)
+	if err := start(t, cfg).Close(); err != nil || len(log) > 0 {
+		t.Errorf("closed with %v, and the operator is told %d things", err, len(log))
+	}
+}
+
+// warnings are what an operator's log says.
+type warnings chan string
+
+func (w warnings) Enabled(context.Context, slog.Level) bool { return true }
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler       { return w }
+func (w warnings) WithGroup(string) slog.Handler            { return w }
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	select {
+	case w <- r.Message:
+	default: // that many are enough
+	}
+	return nil
 }
 
 // A store has exactly one place, which has to be there, and says of it only what is no secret.

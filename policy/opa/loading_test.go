@@ -2,6 +2,7 @@ package opa
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -316,4 +317,42 @@ func TestReload(t *testing.T) {
 	if _, err := New(Config{Folder: dir}); err == nil || !strings.HasPrefix(err.Error(), "p.rego:1: rego_parse_error") {
 		t.Error(err)
 	}
+}
+
+// A watcher that fails, or sees something, has the folder read again after a while of quiet.
+func TestWatch(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "p.rego"), []byte(sound), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, w, _ := watching(t, dir)
+	attempts := make(chan Status, 10)
+	d.cfg.OnAttempt, d.cfg.Debounce = func(s Status) { attempts <- s }, time.Millisecond
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		d.watch(ctx, w, "")
+		close(ended)
+	}()
+	next := func() Status {
+		select {
+		case s := <-attempts:
+			return s
+		case <-time.After(10 * time.Second):
+			t.Fatal("the folder is not read")
+			return Status{}
+		}
+	}
+	w.Errors <- errors.New("too many")
+	if s := next(); s.Err != nil || s.Revision == "" {
+		t.Errorf("%+v", s)
+	}
+	if err := os.Remove(filepath.Join(dir, "p.rego")); err != nil {
+		t.Fatal(err)
+	}
+	if s := next(); s.Err == nil || s.Revision == "" { // now it is watched
+		t.Errorf("%+v", s)
+	}
+	stop()
+	<-ended
 }

@@ -15,8 +15,8 @@ var unknown = set(
 
 // escaping are functions that write each byte of their argument as up to eight.
 var escaping = set(
-	"hex", "to_hex", "bin", "to_binary", "to_base64", "base64", "encode", "url_encode", "regexp_escape", "json_quote", "to_json", "row_to_json",
-	"array_to_json", "json_object", "json_array", "strftime", "translate", "json",
+	"hex", "to_hex", "bin", "to_binary", "to_base64", "base64", "encode", "url_encode", "json_quote", "to_json", "row_to_json",
+	"array_to_json", "json_object", "json_array", "strftime", "json",
 )
 
 // growing are functions that make a long text of short ones.
@@ -61,6 +61,10 @@ func (l *lengths) made(f *pgquery.FuncCall) int64 {
 		return product(of(0), number(1))
 	case "lpad", "rpad":
 		return max(of(0), product(4, number(1)))
+	case "translate":
+		return product(4, of(0))
+	case "regexp_escape":
+		return product(2, all)
 	case "to_base", "bitstring":
 		return all + maxSize
 	case "left", "right":

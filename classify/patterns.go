@@ -13,6 +13,7 @@ import (
 const (
 	maxSteps   = 1 << 21 // instructions times bytes of text
 	maxProgram = 64      // instructions that may go with any text
+	maxMatcher = 512     // bytes of a pattern that is computed
 )
 
 // patterns are functions whose second argument is a regular expression.
@@ -28,8 +29,8 @@ func (l *lengths) pattern(name string, text, pattern *pgquery.Node, pos int32) e
 	}
 	c, literal := pattern.GetAConst().GetVal().(*pgquery.A_Const_Sval)
 	if !literal {
-		if l.of(pattern) > maxPattern {
-			return refuse("a pattern that is not a literal and may be longer than " + strconv.Itoa(maxPattern) + " bytes")
+		if l.of(pattern) > maxMatcher {
+			return refuse("a pattern that is not a literal and may be longer than " + strconv.Itoa(maxMatcher) + " bytes")
 		}
 		return nil
 	}

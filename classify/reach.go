@@ -23,7 +23,10 @@ func (l *lengths) of(n *pgquery.Node) int64 {
 func (l *lengths) expr(n *pgquery.Node) int64 {
 	switch e := n.Node.(type) {
 	case *pgquery.Node_AConst:
-		return max(8, int64(len(e.AConst.GetSval().GetSval())))
+		if text := e.AConst.GetSval(); text != nil {
+			return int64(len(text.Sval))
+		}
+		return 8
 	case *pgquery.Node_ParamRef:
 		if i := int(e.ParamRef.Number) - 1; i >= 0 && i < len(l.sizes) {
 			return max(naturally, int64(l.sizes[i]))

@@ -150,12 +150,12 @@ var actions = []action{
 		help: "Ends the session with everything that was made in it.", run: (*Server).closeSession,
 	},
 
-	{name: "BeginTransaction", any: true, body: func() proto.Message { return &pb.ActionBeginTransactionRequest{} }, why: whyTransactions},
-	{name: "EndTransaction", any: true, body: func() proto.Message { return &pb.ActionEndTransactionRequest{} }, why: whyTransactions},
-	{name: "BeginSavepoint", any: true, body: func() proto.Message { return &pb.ActionBeginSavepointRequest{} }, why: whyTransactions},
-	{name: "EndSavepoint", any: true, body: func() proto.Message { return &pb.ActionEndSavepointRequest{} }, why: whyTransactions},
-	{name: "CreatePreparedSubstraitPlan", any: true, body: func() proto.Message { return &pb.ActionCreatePreparedSubstraitPlanRequest{} }, why: whySubstrait},
-	{name: "RenewFlightEndpoint", body: func() proto.Message { return &pb.RenewFlightEndpointRequest{} }, why: whyRenew},
+	{name: "BeginTransaction", why: whyTransactions},
+	{name: "EndTransaction", why: whyTransactions},
+	{name: "BeginSavepoint", why: whyTransactions},
+	{name: "EndSavepoint", why: whyTransactions},
+	{name: "CreatePreparedSubstraitPlan", why: whySubstrait},
+	{name: "RenewFlightEndpoint", why: whyRenew},
 }
 
 // protocol is the package of all messages of Flight SQL.

@@ -207,6 +207,7 @@ func (p *fakePrepared) Execute(ctx context.Context, args []any) (array.RecordRea
 	switch p.scene {
 	case "batches":
 		r.left = 3
+	case "none":
 	default:
 		r.left = 1
 	}

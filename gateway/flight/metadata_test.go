@@ -203,6 +203,10 @@ func TestSQLInfo(t *testing.T) {
 	if len(some) != 3 || !strings.Contains(some["0"], "Gatehouse") || !strings.Contains(some["1"], "duckdb v") {
 		t.Errorf("%v", some)
 	}
+	info, err := c.GetSqlInfo(c.ctx, []flightsql.SqlInfo{8, 1, 8, 999_999, 1})
+	if rows, err := c.texts(info, err); err != nil || len(rows) != 2 || rows[0][0] != "1" || rows[1][0] != "8" {
+		t.Errorf("what was asked for twice: %v, %v", rows, err)
+	}
 	all := ask()
 	for id := range pb.SqlInfo_name {
 		if _, ok := all[fmt.Sprint(id)]; !ok {

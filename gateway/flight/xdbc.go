@@ -79,13 +79,7 @@ const (
 )
 
 func appendXdbc(b *array.RecordBuilder, t xdbcType) {
-	str := func(i int, v string) {
-		if v == "" {
-			b.Field(i).AppendNull()
-			return
-		}
-		b.Field(i).(*array.StringBuilder).Append(v)
-	}
+	str := func(i int, v string) { b.Field(i).(*array.StringBuilder).Append(v) }
 	num := func(i int, v int32) {
 		if v < 0 {
 			b.Field(i).AppendNull()

@@ -16,7 +16,7 @@ import (
 type deleteFile struct {
 	file         DeleteFile
 	seq          int64
-	target       string // the only data file that it is about; "" if there may be several
+	target       string // of a deletion vector: its data file
 	lower, upper []byte // bounds of the data files' paths, nil if unknown
 }
 
@@ -56,7 +56,6 @@ func (b *builder) delete(e iceberg.ManifestEntry) error {
 		out.file.Kind = PositionDeletes
 		out.lower, out.upper = d.LowerBoundValues()[filePathID], d.UpperBoundValues()[filePathID]
 		if ref := d.ReferencedDataFile(); ref != nil {
-			out.target = *ref
 			add(&b.index.byPath, *ref, n)
 		} else {
 			add(&b.index.positional, scope, n)

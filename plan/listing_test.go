@@ -3,8 +3,12 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
@@ -112,6 +116,61 @@ func TestOneDeleteHidesRows(t *testing.T) {
 		scan, err := p.scan(t.Context(), tbl, whole(tbl))
 		if err != nil || len(scan.Deletes) != deletes || (scan.Rough > 0) != (deletes > 0) {
 			t.Errorf("%s: %d deletes, %d roughly, %v", name, len(scan.Deletes), scan.Rough, err)
+		}
+	}
+}
+
+// Columns that only deletes know have their last type, and an order.
+func TestDroppedKeys(t *testing.T) {
+	prim := iceberg.PrimitiveTypes
+	f := func(id int, typ iceberg.Type) iceberg.NestedField {
+		return iceberg.NestedField{ID: id, Name: fmt.Sprint("c", id), Type: typ}
+	}
+	schemas := []*iceberg.Schema{iceberg.NewSchema(0, f(1, prim.Int32)), iceberg.NewSchema(1, f(1, prim.Int32)), iceberg.NewSchema(2, f(1, prim.Int32))}
+	for id := 2; id < 12; id++ {
+		schemas[0] = iceberg.NewSchema(0, append(schemas[0].Fields(), f(id, prim.Int32))...)
+		schemas[1] = iceberg.NewSchema(1, append(schemas[1].Fields(), f(id, prim.Int64))...)
+	}
+	md := metadata(t, "", iceberg.UnpartitionedSpec, schemas...)
+	tbl, err := catalog.NewTable("lake", "s", "t", table.New([]string{"s", "t"}, md, "m", nil, nil), catalog.Files{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[int]bool{}
+	want := []Field{{ID: 1, Name: "c1", Type: "INTEGER"}}
+	for id := 1; id < 12; id++ {
+		if ids[id] = true; id > 1 {
+			want = append(want, Field{ID: id, Name: fmt.Sprint("__gw_dropped_", id), Type: "BIGINT"})
+		}
+	}
+	if got, err := fields(tbl, ids); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// What does not fit together is no plan, and manifests are never removed.
+func TestWhatDoesNotFit(t *testing.T) {
+	c, p := openZoo(t), newPlanner(t)
+	g, tables := govern(t, c, "SELECT * FROM orders", open)
+	for n, all := range [][]*catalog.Table{{}, {tables[0]}, {tables[0], tables[0]}} {
+		if got, err := p.Plan(t.Context(), alice, "q", g, all, time.Time{}); (err == nil) != (n == 1) || n != 1 && (!errors.Is(err, ErrInvalid) || got != nil) {
+			t.Errorf("%d tables for one reference: %v", n, err)
+		}
+	}
+	r := whole(tables[0])
+	r.Columns = nil
+	if scan, err := p.scan(t.Context(), tables[0], r); !errors.Is(err, ErrInvalid) || scan.Files != nil {
+		t.Errorf("a relation without columns: %v", err)
+	}
+	if err := (manifestFiles{tables[0].Files}).Remove("x"); err == nil {
+		t.Error("a manifest was removed")
+	}
+	for _, c := range []struct {
+		v    any
+		want string // "": refused
+	}{{int64(5), "5"}, {nil, ""}, {struct{}{}, ""}} {
+		if got, err := jsonText(iceberg.PrimitiveTypes.Int64, c.v); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%v: %q, %v", c.v, got, err)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func TestBarrierOverDeletes(t *testing.T) {
 func TestOneFileIsRead(t *testing.T) {
 	no := leaf{field: iceberg.NestedField{ID: 1, Name: "i", Type: iceberg.PrimitiveTypes.Int32}, op: equal, value: value{n: 9}}
 	full := map[int]stat{1: {values: 1, nulls: 1}}
-	for n, data := range [][]dataFile{{}, {{file: File{Path: "a", Size: 5}, stats: full}}, {{file: File{Path: "a", Size: 5}, stats: full}, {file: File{Path: "b", Size: 6}, stats: full}}} {
+	for n, data := range [][]dataFile{{}, {{file: File{Path: "a", Size: 5}, stats: full}}, {{file: File{Path: "a", Size: 5}, stats: full}, {file: File{Path: "b", Size: 6}, stats: full}}, {{file: File{Path: "a", Size: 5}, stats: full}, {file: File{Path: "b", Size: 5}, stats: full}, {file: File{Path: "c", Size: 6}, stats: full}}} {
 		s := &snapshot{specs: map[int]iceberg.PartitionSpec{0: *iceberg.UnpartitionedSpec}, data: data}
 		for hides, want := range map[bool]int{true: min(n, 1), false: 0} {
 			var scan Scan

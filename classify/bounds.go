@@ -56,21 +56,13 @@ func shortText(n *pgquery.Node) bool {
 	return ok && len(s.Sval.Sval) <= maxPattern
 }
 
-// wholeNumber returns the value of an integer literal.
+// wholeNumber returns the value of an integer literal. The grammar makes one number of a sign and a number.
 func wholeNumber(n *pgquery.Node) (int64, bool) {
-	minus := false
-	if e := n.GetAExpr(); e != nil && e.Lexpr == nil && len(e.Name) == 1 && e.Name[0].GetString_().GetSval() == "-" {
-		n, minus = e.Rexpr, true
-	}
 	c, ok := n.GetAConst().GetVal().(*pgquery.A_Const_Ival)
 	if !ok {
 		return 0, false
 	}
-	k := int64(c.Ival.GetIval())
-	if minus {
-		k = -k
-	}
-	return k, true
+	return int64(c.Ival.GetIval()), true
 }
 
 // shortSeries reports whether a series from literals has at most maxSize members.

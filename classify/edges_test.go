@@ -176,6 +176,25 @@ func TestEqualTreesSeesEveryChange(t *testing.T) {
 			t.Errorf("%s and %s: want %v; %v %v", c.a, c.b, c.same, errA, errB)
 		}
 	}
+	nested, err := Parse("SELECT a AND b AND c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	grouped := proto.CloneOf(nested.tree)
+	args := grouped.TargetList[0].GetResTarget().Val.GetBoolExpr()
+	for _, op := range []pgquery.BoolExprType{pgquery.BoolExprType_AND_EXPR, pgquery.BoolExprType_OR_EXPR} {
+		inner := &pgquery.Node{Node: &pgquery.Node_BoolExpr{BoolExpr: &pgquery.BoolExpr{Boolop: op, Args: nested.tree.TargetList[0].GetResTarget().Val.GetBoolExpr().Args[:2]}}}
+		args.Args = []*pgquery.Node{inner, nested.tree.TargetList[0].GetResTarget().Val.GetBoolExpr().Args[2]}
+		if same := op == pgquery.BoolExprType_AND_EXPR; EqualTrees(nested.tree, grouped) != same || EqualTrees(grouped, nested.tree) != same {
+			t.Errorf("grouped on the left by %v: want %v", op, same)
+		}
+	}
+	bits := func(s string) *pgquery.SelectStmt {
+		return selectOf(&pgquery.Node{Node: &pgquery.Node_AConst{AConst: &pgquery.A_Const{Val: &pgquery.A_Const_Bsval{Bsval: &pgquery.BitString{Bsval: s}}}}}, nil)
+	}
+	if EqualTrees(bits("b1"), bits("b1")) {
+		t.Error("what nobody knows is equal")
+	}
 	if EqualTrees(nil, nil) || EqualTrees(nil, &pgquery.SelectStmt{}) {
 		t.Error("nothing is equal to something")
 	}

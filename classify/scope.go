@@ -142,19 +142,10 @@ func (b *binder) resolve(c *pgquery.ColumnRef, s *scope) (*resolved, error) {
 			return r, nil
 		}
 	}
-	if len(names) > 1 && !anyItem(s, names[0]) {
+	if len(names) > 1 { // a relation of that name would have been asked, and have refused
 		return nil, &NameError{Kind: "alias", Name: names[0], Why: "does not exist", Pos: int(c.Location)}
 	}
 	return nil, noColumn(names, int(c.Location))
-}
-
-func anyItem(s *scope, name string) bool {
-	for ; s != nil; s = s.up {
-		if s.from != nil && s.from.item([]string{name}) != nil {
-			return true
-		}
-	}
-	return false
 }
 
 func noColumn(names []string, pos int) error {

@@ -156,6 +156,145 @@ func pgqueryTree(text string) (*pgquery.SelectStmt, error) {
 	return sel, err
 }
 
+// TestClassWalls: of what no statement has, the class is the worst.
+func TestClassWalls(t *testing.T) {
+	parse := func(text string) *pgquery.Node {
+		s, err := Parse("SELECT " + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.tree.TargetList[0].GetResTarget().Val
+	}
+	for _, c := range []struct {
+		text   string
+		change func(n *pgquery.Node)
+	}{
+		{"a + 1", func(n *pgquery.Node) { n.GetAExpr().Name = append(n.GetAExpr().Name, n.GetAExpr().Name[0]) }},
+		{"a + 1", func(n *pgquery.Node) { n.GetAExpr().Name = nil }},
+		{"a + 1", func(n *pgquery.Node) { n.GetAExpr().Name[0] = pgquery.MakeStrNode("nosuch") }},
+		{"a + 1", func(n *pgquery.Node) { n.GetAExpr().Kind = pgquery.A_Expr_Kind_AEXPR_BETWEEN_SYM }},
+		{"a + 1", func(n *pgquery.Node) { n.Node = table("t").Node }},
+		{"lower(a)", func(n *pgquery.Node) { n.GetFuncCall().Funcname[0] = pgquery.MakeStrNode("getenv") }},
+		{"lower(a)", func(n *pgquery.Node) { n.GetFuncCall().Funcname = nil }},
+		{"lower(a)", func(n *pgquery.Node) { n.GetFuncCall().Args[0] = table("t") }},
+		{"count(*) FILTER (WHERE a)", func(n *pgquery.Node) { n.GetFuncCall().AggFilter = table("t") }},
+		{"list(a ORDER BY b)", func(n *pgquery.Node) { n.GetFuncCall().AggOrder[0].GetSortBy().Node = table("t") }},
+		{"CASE a WHEN 1 THEN 2 ELSE 3 END", func(n *pgquery.Node) { n.GetCaseExpr().Arg = table("t") }},
+		{"CASE a WHEN 1 THEN 2 ELSE 3 END", func(n *pgquery.Node) { n.GetCaseExpr().Defresult = table("t") }},
+		{"CASE a WHEN 1 THEN 2 ELSE 3 END", func(n *pgquery.Node) { n.GetCaseExpr().Args[0].GetCaseWhen().Expr = table("t") }},
+		{"CASE a WHEN 1 THEN 2 ELSE 3 END", func(n *pgquery.Node) { n.GetCaseExpr().Args[0].GetCaseWhen().Result = table("t") }},
+		{"a[1:2]", func(n *pgquery.Node) { n.GetAIndirection().Indirection[0].GetAIndices().Lidx = table("t") }},
+		{"a[1:2]", func(n *pgquery.Node) { n.GetAIndirection().Indirection[0].GetAIndices().Uidx = table("t") }},
+		{"a[1:2]", func(n *pgquery.Node) { n.GetAIndirection().Arg = table("t") }},
+		{"a = ANY (SELECT 1)", func(n *pgquery.Node) { n.GetSubLink().Testexpr = table("t") }},
+	} {
+		n := parse(c.text)
+		if ExprClass(n) == ClassForbidden {
+			t.Errorf("control: %s is forbidden", c.text)
+		}
+		c.change(n)
+		if got := ExprClass(n); got != ClassForbidden {
+			t.Errorf("%s, changed: class %d", c.text, got)
+		}
+		if got := ExprClassTyped(n, columnType); got != ClassForbidden {
+			t.Errorf("%s, changed, with types: class %d", c.text, got)
+		}
+	}
+	for text, want := range map[string]Class{"a = 1": ClassRaising, "a = b": ClassRaising, "a = '2020-01-01'": ClassRaising, "1 = 2": ClassLeakproof, "a IS NULL": ClassLeakproof, "a + 1": ClassRaising, "chr(a)": ClassDictionary, "chr(a) = a + 1": ClassDictionary, "-'5'": ClassLeakproof, "-a": ClassRaising, "-NULL": ClassLeakproof, "-(-5)": ClassLeakproof} {
+		if got := ExprClass(parse(text)); got != want {
+			t.Errorf("%s: class %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestMoreWalls: what the grammar cannot give is refused by the allow-list and by normalize, too.
+func TestMoreWalls(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		change func(s *pgquery.SelectStmt)
+		want   string
+	}{
+		{"SELECT a FROM t", func(s *pgquery.SelectStmt) { s.All = true }, "unsupported: SELECT … ALL"},
+		{"SELECT a FROM t", func(s *pgquery.SelectStmt) { s.GroupDistinct = true }, "unsupported: GROUP BY DISTINCT"},
+		{"SELECT a FROM t QUALIFY a", func(s *pgquery.SelectStmt) {
+			s.WindowClause = append(s.WindowClause, &pgquery.Node{Node: &pgquery.Node_WindowDef{WindowDef: &pgquery.WindowDef{Name: "w"}}})
+		}, "unsupported: WINDOW after QUALIFY"},
+		{"SELECT a = ANY (SELECT 1)", func(s *pgquery.SelectStmt) {
+			s.TargetList[0].GetResTarget().Val.GetSubLink().OperName = []*pgquery.Node{pgquery.MakeStrNode("="), pgquery.MakeStrNode("=")}
+		}, "unsupported: operator = with a subquery (at character 10)"},
+		{"SELECT a FROM unnest(b)", func(s *pgquery.SelectStmt) { s.FromClause[0].GetRangeFunction().Functions = nil }, "unsupported: ROWS FROM"},
+		{"SELECT a FROM unnest(b)", func(s *pgquery.SelectStmt) { s.FromClause[0].GetRangeFunction().Functions[0] = table("t") }, "unsupported: a table function"},
+		{"SELECT a FROM unnest(b)", func(s *pgquery.SelectStmt) { s.FromClause[0].GetRangeFunction().Functions[0].GetList().Items = nil }, "unsupported: a table function"},
+		{"SELECT a FROM unnest(b)", func(s *pgquery.SelectStmt) {
+			s.FromClause[0].GetRangeFunction().Functions[0].GetList().Items[0] = table("t")
+		}, "unsupported: a table function"},
+		{"SELECT a FROM unnest(b)", func(s *pgquery.SelectStmt) {
+			l := s.FromClause[0].GetRangeFunction().Functions[0].GetList()
+			l.Items = append(l.Items, table("t"))
+		}, "unsupported: a column definition list"},
+		{"SELECT a FROM t FOR VERSION AS OF 1", func(s *pgquery.SelectStmt) { s.FromClause[0].GetRangeTableSample().Relation = nil }, "unsupported: TABLESAMPLE (at character 17)"},
+		{"SELECT a FROM t FOR VERSION AS OF 1", func(s *pgquery.SelectStmt) { s.FromClause[0].GetRangeTableSample().Method = nil }, "unsupported: TABLESAMPLE (at character 17)"},
+		{"SELECT a FROM t FOR VERSION AS OF 1", func(s *pgquery.SelectStmt) { s.FromClause[0].GetRangeTableSample().Args = nil }, "unsupported: TABLESAMPLE (at character 17)"},
+		{"SELECT a FROM t FOR VERSION AS OF 1", func(s *pgquery.SelectStmt) { s.FromClause[0].GetRangeTableSample().Args[0] = table("t") }, "unsupported: TABLESAMPLE (at character 17)"},
+		{"SELECT a FROM t FOR VERSION AS OF 1", func(s *pgquery.SelectStmt) {
+			s.FromClause[0].GetRangeTableSample().Method[0] = pgquery.MakeStrNode("system")
+		}, "unsupported: TABLESAMPLE (at character 17)"},
+		{"SELECT a FROM t FOR VERSION AS OF 1", func(s *pgquery.SelectStmt) {
+			s.FromClause[0].GetRangeTableSample().Args[0].GetAConst().Val = &pgquery.A_Const_Boolval{Boolval: &pgquery.Boolean{Boolval: true}}
+		}, "syntax error: time travel needs a snapshot id, a branch or a tag (at character 17)"},
+		{"SELECT a FROM t", func(s *pgquery.SelectStmt) {
+			s.TargetList[0].GetResTarget().Val = &pgquery.Node{Node: &pgquery.Node_AConst{AConst: &pgquery.A_Const{Location: 7, Val: &pgquery.A_Const_Bsval{Bsval: &pgquery.BitString{}}}}}
+		}, "unsupported: a bit string (at character 8)"},
+	} {
+		sel, err := pgqueryTree(c.text)
+		if err != nil {
+			t.Fatalf("%s: %v", c.text, err)
+		}
+		if err := newAllow().check(sel); err != nil {
+			t.Errorf("control: %s: %v", c.text, err)
+		}
+		c.change(sel)
+		if err := newAllow().check(sel); err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.text, err, c.want)
+		}
+	}
+	str := func(s string) *pgquery.Node { return pgquery.MakeStrNode(s) }
+	null := &pgquery.Node{Node: &pgquery.Node_TypeCast{TypeCast: &pgquery.TypeCast{Arg: &pgquery.Node{Node: &pgquery.Node_AConst{AConst: &pgquery.A_Const{Isnull: true}}}}}}
+	field := func(name string, args ...*pgquery.Node) *pgquery.Node {
+		return callNode(name, args...)
+	}
+	for what, c := range map[string]struct {
+		n    *pgquery.TypeName
+		want string
+	}{
+		"two names":             {&pgquery.TypeName{Names: []*pgquery.Node{str("x"), str("int4")}}, "unsupported: type x.int4 (at character 1)"},
+		"set":                   {&pgquery.TypeName{Names: []*pgquery.Node{str("int4")}, Setof: true}, "unsupported: type int4 (at character 1)"},
+		"percent":               {&pgquery.TypeName{Names: []*pgquery.Node{str("int4")}, PctType: true}, "unsupported: type int4 (at character 1)"},
+		"struct":                {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}}, "unsupported: type struct (at character 1)"},
+		"struct of a type":      {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}, Typmods: []*pgquery.Node{null}}, "unsupported: type struct (at character 1)"},
+		"struct of a call":      {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}, Typmods: []*pgquery.Node{field("lower", textNode("a"), null)}}, "unsupported: type struct (at character 1)"},
+		"struct of names":       {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}, Typmods: []*pgquery.Node{field(MarkerField, textNode("a"))}}, "unsupported: type struct (at character 1)"},
+		"struct without a name": {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}, Typmods: []*pgquery.Node{field(MarkerField, textNode(""), null)}}, "unsupported: type struct (at character 1)"},
+		"struct of a value":     {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}, Typmods: []*pgquery.Node{field(MarkerField, textNode("a"), textNode("b"))}}, "unsupported: type struct (at character 1)"},
+		"struct of a cast": {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}, Typmods: []*pgquery.Node{
+			field(MarkerField, textNode("a"), &pgquery.Node{Node: &pgquery.Node_TypeCast{TypeCast: &pgquery.TypeCast{Arg: textNode("b")}}}),
+		}}, "unsupported: type struct (at character 1)"},
+		"struct twice": {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}, Typmods: []*pgquery.Node{field(MarkerField, textNode("a"), null), field(MarkerField, textNode("A"), null)}}, "unsupported: type struct (at character 1)"},
+		"a good one":   {&pgquery.TypeName{Names: []*pgquery.Node{str("struct")}, Typmods: []*pgquery.Node{field(MarkerField, textNode("a"), null), field(MarkerField, textNode("b"), null)}}, ""},
+		"map":          {&pgquery.TypeName{Names: []*pgquery.Node{str("map")}, Typmods: []*pgquery.Node{null}}, "unsupported: type map (at character 1)"},
+		"map of three": {&pgquery.TypeName{Names: []*pgquery.Node{str("map")}, Typmods: []*pgquery.Node{null, null, null}}, "unsupported: type map (at character 1)"},
+		"map of a text": {&pgquery.TypeName{Names: []*pgquery.Node{str("map")}, Typmods: []*pgquery.Node{
+			null, textNode("a"),
+		}}, "unsupported: type map (at character 1)"},
+		"a good map": {&pgquery.TypeName{Names: []*pgquery.Node{str("map")}, Typmods: []*pgquery.Node{null, null}}, ""},
+	} {
+		err := canonicalTypeName(c.n)
+		if err == nil && c.want != "" || err != nil && err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", what, err, c.want)
+		}
+	}
+}
+
 // TestPlaces writes down where a star, and each marker, may stand: in place of which nodes of each statement they pass.
 func TestPlaces(t *testing.T) {
 	star := &pgquery.Node{Node: &pgquery.Node_ColumnRef{ColumnRef: &pgquery.ColumnRef{Fields: []*pgquery.Node{{Node: &pgquery.Node_AStar{AStar: &pgquery.A_Star{}}}}}}}

@@ -468,7 +468,6 @@ func (r *run) tagChanges(a *classify.Access, base policy.Rights) ([]policy.Chang
 	var out []policy.Change
 	for _, tag := range a.Tags {
 		one := policy.Tag(tag)
-		one.Any = false
 		c.Tag = &one
 		out = append(out, c)
 		if a.Action == classify.SetTag {

@@ -19,7 +19,6 @@ type run struct {
 	start   time.Time
 	ctx     context.Context // ends at the deadline, at Cancel and when the caller's context ends
 	cancel  context.CancelCauseFunc
-	stopped func() // frees the timer
 	judge   policy.Judge
 	entered map[string]bool // the judge's answers about catalogs so far
 	event   audit.Event
@@ -47,8 +46,6 @@ func (g *Gateway) begin(ctx context.Context, s *Session, action string) (*run, e
 	r.attach(ctx, limit)
 	if err := g.admit(r); err != nil {
 		r.cancel(nil)
-		r.stopped()
-		r.ended = true
 		r.record(err)
 		return nil, err
 	}
@@ -59,7 +56,7 @@ func (g *Gateway) begin(ctx context.Context, s *Session, action string) (*run, e
 func (r *run) attach(ctx context.Context, limit time.Duration) {
 	inner, cancel := context.WithCancelCause(ctx)
 	timed, stop := context.WithTimeoutCause(inner, limit, ErrTimeout)
-	r.ctx, r.cancel, r.stopped = timed, cancel, stop
+	r.ctx, r.cancel = timed, func(cause error) { cancel(cause); stop() }
 }
 
 // stage runs f and records how long it took.
@@ -112,7 +109,6 @@ func (r *run) finish(err error) error {
 	r.ended = true
 	err = public(r.ctx, r.id, err)
 	r.cancel(nil)
-	r.stopped()
 	defer r.g.release(r)
 	return r.record(err)
 }

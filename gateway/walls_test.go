@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"gatehouse/audit"
 	"gatehouse/auth"
 	"gatehouse/classify"
 	"gatehouse/plan"
@@ -47,19 +49,21 @@ func TestSecondWalls(t *testing.T) {
 	if err := r.useNamespace(nil); !errors.As(err, &syntax) || syntax.Pos != -1 {
 		t.Errorf("USE of nothing: %v", err)
 	}
-	ended := &run{ended: true}
-	if err := ended.finish(errNoGrants); err != errNoGrants {
-		t.Errorf("a run that ends twice: %v", err)
-	}
 }
 
-// A run that ends gives back its own place, once.
-func TestReleaseOnce(t *testing.T) {
+// counting is an audit sink that counts.
+type counting struct{ events int }
+
+func (c *counting) Record(context.Context, audit.Event) error { c.events++; return nil }
+
+// A run that ends is recorded and gives back its own place, once.
+func TestEndsOnce(t *testing.T) {
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &Gateway{cfg: Config{Limits: Limits{Total: 9, PerUser: 9}}, metrics: m, running: map[string]*run{}, perUser: map[string]int{}}
+	sink := &counting{}
+	g := &Gateway{cfg: Config{Limits: Limits{Total: 9, PerUser: 9}, Audit: sink, Now: time.Now, Log: slog.New(slog.DiscardHandler)}, metrics: m, running: map[string]*run{}, perUser: map[string]int{}}
 	s := &Session{identity: auth.Identity{Issuer: "i", Subject: "s"}}
 	a, b, twin := &run{session: s, id: "a"}, &run{session: s, id: "b"}, &run{session: s, id: "a"}
 	for _, r := range []*run{a, b} {
@@ -78,6 +82,19 @@ func TestReleaseOnce(t *testing.T) {
 	}
 	if len(g.perUser) != 0 {
 		t.Errorf("of users who run nothing: %v", g.perUser)
+	}
+	c := &run{g: g, session: s, id: "c"}
+	c.attach(t.Context(), time.Hour)
+	if err := g.admit(c); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{ErrTimeout, errNoGrants} {
+		if got := c.finish(err); got != err {
+			t.Errorf("it ends with %v, not %v", got, err)
+		}
+	}
+	if sink.events != 1 || c.ctx.Err() == nil || len(g.running) != 0 {
+		t.Errorf("%d events, %v, %v", sink.events, c.ctx.Err(), g.running)
 	}
 }
 

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -214,6 +215,9 @@ func sayAllow(m proto.Message) string {
 	a := newAllow()
 	a.pos = 3
 	if err := a.message(m); err != nil {
+		if _, ours := errors.AsType[*UnsupportedError](err); !ours {
+			return fmt.Sprintf("%T %v", err, err)
+		}
 		return err.Error()
 	}
 	return "passes"

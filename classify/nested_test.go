@@ -34,6 +34,8 @@ func TestNestedLists(t *testing.T) {
 	} {
 		if _, err := tables.bind(c.sql); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.sql, err)
+		} else if err != nil {
+			wantOurError(t, c.sql, err)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func EqualTrees(a, b *pgquery.SelectStmt) bool {
 
 // ignored are fields that hold no meaning in a tree after Parse.
 var ignored = map[protoreflect.Name]bool{
-	"location": true, "name_location": true, "arg_location": true, "funcformat": true, "relpersistence": true, "typemod": true,
+	"location": true, "funcformat": true, "relpersistence": true, "typemod": true,
 	"limit_option": true,
 }
 

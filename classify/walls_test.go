@@ -254,9 +254,12 @@ func TestMoreWalls(t *testing.T) {
 			t.Errorf("control: %s: %v", c.text, err)
 		}
 		c.change(sel)
-		if err := newAllow().check(sel); err == nil || err.Error() != c.want {
+		err = newAllow().check(sel)
+		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", c.text, err, c.want)
+			continue
 		}
+		wantOurError(t, c.text, err)
 	}
 	str := func(s string) *pgquery.Node { return pgquery.MakeStrNode(s) }
 	null := &pgquery.Node{Node: &pgquery.Node_TypeCast{TypeCast: &pgquery.TypeCast{Arg: &pgquery.Node{Node: &pgquery.Node_AConst{AConst: &pgquery.A_Const{Isnull: true}}}}}}
@@ -291,6 +294,8 @@ func TestMoreWalls(t *testing.T) {
 		err := canonicalTypeName(c.n)
 		if err == nil && c.want != "" || err != nil && err.Error() != c.want {
 			t.Errorf("%s: %v, want %s", what, err, c.want)
+		} else if err != nil {
+			wantOurError(t, what, err)
 		}
 	}
 }

@@ -121,6 +121,17 @@ func TestQuestionsThatAreNotKept(t *testing.T) {
 	if v, err := j.eval(t.Context(), "trino/allow", ast.Var("x")); v != nil || err == nil || err.Error() != "opa: ast.Var in an input" {
 		t.Error(v, err)
 	}
+	// An answer that is kept is the answer.
+	q, _, err := questionOf("trino/allow", str("asked before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []any{true, false} {
+		j.answers.put(q, kept, nil)
+		if v, err := j.eval(t.Context(), "trino/allow", str("asked before")); v != kept || err != nil {
+			t.Errorf("kept is %v, answered %v, %v", kept, v, err)
+		}
+	}
 	traced := with(t, "package trino\nallow := true\nrowFilters := []\ncolumnMask := 1 if false", func(c *Config) { c.Trace = func(Evaluation) {} })
 	if traced.answers != nil || traced.e.reads != everything {
 		t.Error("a tool is told of questions that are not put")
@@ -277,8 +288,9 @@ func TestTagsOfTable(t *testing.T) {
 	table.Name.Table = "t"
 	asked := with(t, sound[:14]+"allow if \"own=x\" in input.action.resource.table.gateway.columns.b.tags\nrowFilters := []\ncolumnMask := 1 if false", func(c *Config) { c.Rights = rights })
 	for detail, want := range map[*policy.Table]bool{&table: true, nil: false} {
-		ok, err := asked.Allow(t.Context(), policy.SelectColumns, []policy.Resource{{Catalog: "c", Schema: "s", Table: "t", Detail: detail}})
-		if err != nil || ok[0] != want {
+		rs := []policy.Resource{{Catalog: "c", Schema: "s", Table: "t", Detail: detail}}
+		ok, err := asked.Allow(t.Context(), policy.SelectColumns, rs)
+		if err != nil || ok[0] != want || rs[0].Detail != detail {
 			t.Errorf("told of the columns %v: %v, %v", want, ok, err)
 		}
 	}

@@ -49,6 +49,7 @@ func TestWhatBundlesHold(t *testing.T) {
 		{map[string]string{"/p.rego": sound}, "v1", "", ""},
 		{map[string]string{"/p.rego": sound, "/.manifest": `{"revision": "r7"}`}, "v1", "r7@", ""},
 		{map[string]string{"/p.rego": sound + "x if { y := 1 }"}, "v1", "", ""}, // what a check warns of may be in force
+		{map[string]string{"/p.rego": sound + "# METADATA\n# title: [\nx := 1"}, "v1", "", "p.rego:6: rego_parse_error: yaml"},
 		{map[string]string{"/p.rego": v0}, "v0", "", ""},
 		{map[string]string{"/p.rego": v0}, "v1", "", "p.rego:2: rego_parse_error"},
 		{map[string]string{"/p.rego": sound + "x := http.send({})"}, "v1", "", "http.send"},
@@ -226,5 +227,38 @@ func TestListingIsTracedInOrder(t *testing.T) {
 	}
 	if len(told) != 2*listingSize {
 		t.Errorf("told of %d", len(told))
+	}
+}
+
+// Without being told to, a server is asked again after each while.
+func TestServerIsAskedAgain(t *testing.T) {
+	body := packed(t, map[string]string{"/p.rego": sound})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
+	defer srv.Close()
+	attempts := make(chan Status, 100)
+	d, err := New(Config{
+		Bundle: &BundleServer{URL: srv.URL, Unsigned: true, Poll: time.Millisecond}, Log: slog.New(slog.DiscardHandler),
+		OnAttempt: func(s Status) {
+			select {
+			case attempts <- s:
+			default: // that many are enough
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		select {
+		case s := <-attempts:
+			if s.Err != nil {
+				t.Error(s.Err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("the server is not asked again")
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }

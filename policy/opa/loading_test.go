@@ -103,6 +103,7 @@ func TestWhatComesIntoForce(t *testing.T) {
 		{map[string]string{"p.rego": sound}, nil, ""},
 		{map[string]string{"/p.rego": sound}, nil, ""},
 		{map[string]string{"p.rego": sound, ".signatures.json": `{"signatures": ["x"]}`}, nil, ""}, // a folder is not signed
+		{map[string]string{"p.rego": sound + "# METADATA\n# title: [\nx := 1"}, nil, "p.rego:6: rego_parse_error: yaml"},
 		{map[string]string{"p.rego": v0}, nil, "p.rego:2: rego_parse_error: `if` keyword is required before rule body"},
 		{map[string]string{"p.rego": v0}, func(c *Config) { c.Rego = "v0" }, ""},
 		{map[string]string{"p.rego": v0}, func(c *Config) { c.Rego = "auto" }, ""},
@@ -312,6 +313,12 @@ func TestReload(t *testing.T) {
 	}
 	if _, err := New(Config{Folder: filepath.Join(dir, "none")}); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
+	}
+	if _, err := New(Config{Folder: dir, Lenient: true, Log: slog.New(slog.DiscardHandler), OnAttempt: func(Status) { _ = os.RemoveAll(dir) }}); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "opa: watch "+dir+": ") {
+		t.Errorf("a folder that goes away before it is watched: %v", err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
 	}
 	write("package")
 	if _, err := New(Config{Folder: dir}); err == nil || !strings.HasPrefix(err.Error(), "p.rego:1: rego_parse_error") {

@@ -247,16 +247,23 @@ func TestChangesInBetween(t *testing.T) {
 	}
 
 	// Whatever fails while it is decided anew ends it.
+	f := &faults{}
+	failing := newParts(t).withFaults(f)
+	again := &busy{RightsStore: failing.config.Grants}
+	failing.config.Grants = again
+	anew, create := failing.gateway(t), statement("root", "CREATE ROLE hr")
 	for k := 1; ; k++ {
-		f := &faults{}
-		p := newParts(t).withFaults(f)
-		p.config.Grants = &busy{RightsStore: p.config.Grants, left: 1}
-		_, err := p.try(t, p.gateway(t), f, statement("root", "CREATE ROLE hr"), k, "fails")
+		again.left = 1
+		before := failing.version(t)
+		_, err := failing.try(t, anew, f, create, k, "fails")
 		if len(f.calls) < k {
 			check(t, err)
 			break
 		}
-		p.checkFault(t, f, statement("root", "CREATE ROLE hr"), k, "", err)
+		failing.checkFault(t, f, create, k, "", err)
+		if failing.version(t) != before {
+			break // it failed after the change
+		}
 	}
 
 	p = newParts(t)

@@ -66,7 +66,7 @@ func (x *finder) negate(e ast.Expr) {
 // andOr uses that (a≠m && b≠m) ≠ m is a && b without, and a || b with m, with the laziness of each.
 func (x *finder) andOr(b *ast.BinaryExpr) {
 	on := fmt.Sprintf(" != mutant.On(%d))", x.add("and-or", b, x.textOf(b)))
-	x.wrap(b, "(", on)
+	x.wrap(b, "((", ")"+on)
 	x.wrap(b.X, "((", ")"+on)
 	x.wrap(b.Y, "((", ")"+on)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -124,6 +126,18 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	if d, err := s.infoPrepared(ctx, l, query, false); err != nil || d.ticket != nil || d.schema.NumFields() != 1 {
 		t.Errorf("described without values: %+v, %v", d, err)
+	}
+	if _, err := s.createPrepared(ctx, l, &pb.ActionCreatePreparedStatementRequest{Query: "SELECT 'one'", TransactionId: []byte{1}}); err != errTransaction {
+		t.Errorf("a transaction of one byte: %v", err)
+	}
+	if _, err := s.infoStatement(ctx, l, &pb.CommandStatementQuery{Query: "SELECT 'one'", TransactionId: []byte{1}}, true); err != errTransaction {
+		t.Errorf("a transaction of one byte: %v", err)
+	}
+	if _, err := s.putUpdate(ctx, l, &pb.CommandStatementUpdate{Query: "SET purpose = 'x'", TransactionId: []byte{1}}, nil); err != errTransaction {
+		t.Errorf("a transaction of one byte: %v", err)
+	}
+	if keys, err := s.getKeys(ctx, l, &pb.CommandGetPrimaryKeys{}); keys != nil || status.Code(toStatus(err)) != codes.InvalidArgument {
+		t.Errorf("the keys of no table: %v, %v", keys, err)
 	}
 	// The call gave its handle back each time, so that the end of it is the end.
 	for _, e := range l.handles.byKey {
@@ -266,6 +280,11 @@ func TestSharedSessions(t *testing.T) {
 	}
 	_, err := r.dial().with("authorization", basicHeader("admin", "admin")).query("SELECT 'one'")
 	wantCode(t, err, codes.ResourceExhausted)
+	r.server.logins.mu.Lock()
+	if n := len(r.server.logins.ids); n != 1 {
+		t.Errorf("%d sessions are known", n)
+	}
+	r.server.logins.mu.Unlock()
 	from, err := r.gateway.NewSession(r.users.identity("alice"), "", "")
 	if err != nil {
 		t.Fatal(err)
@@ -415,5 +434,92 @@ func TestValuesOfOtherTypes(t *testing.T) {
 	header := ""
 	if err := (answer{cookie: "c"}).send(func(h md) error { header = strings.Join(h.Get("set-cookie"), ""); return nil }, func(md) {}); err != nil || header != cookieName+"=c; HttpOnly" {
 		t.Errorf("%q, %v", header, err)
+	}
+}
+
+// The number of rows that may be bound is exact, in one batch or in several.
+func TestBoundRows(t *testing.T) {
+	batch := func(n int) arrow.RecordBatch { return bindRows(make([]string, n), make([]int64, n)) }
+	for _, c := range []struct {
+		batches []int
+		want    error
+	}{
+		{[]int{maxBoundRows}, nil},
+		{[]int{maxBoundRows + 1}, errBindLimit},
+		{[]int{maxBoundRows - 1, 1}, nil},
+		{[]int{maxBoundRows - 1, 2}, errBindLimit},
+		{[]int{maxBoundRows, 1}, errBindLimit},
+		{[]int{0, maxBoundRows, 0}, nil},
+	} {
+		out := &capture{}
+		w := flight.NewRecordWriter(out, ipc.WithSchema(batch(0).Schema()))
+		sum := 0
+		for _, n := range c.batches {
+			sum += n
+			if err := w.Write(batch(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows, err := (&upload{first: out.out[0], rest: &source{in: out.out[1:]}}).rows(2)
+		if err != c.want || err == nil && len(rows) != sum || err != nil && rows != nil {
+			t.Errorf("%v: %d rows, %v", c.batches, len(rows), err)
+		}
+	}
+}
+
+// A row that no client could receive ends the call instead of the client.
+func TestLargestMessage(t *testing.T) {
+	r := newRig(t)
+	conn, err := grpc.NewClient(r.address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	l := signedIn(t, r, "admin")
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+l.token.Reveal())
+	for scene, ok := range map[string]bool{"one": true, "huge": false} {
+		d, err := r.server.infoStatement(t.Context(), l, &pb.CommandStatementQuery{Query: "SELECT '" + scene + "'"}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := pb.NewFlightServiceClient(conn).DoGet(ctx, &flight.Ticket{Ticket: d.ticket})
+		for err == nil {
+			_, err = s.Recv()
+		}
+		if (err == io.EOF) != ok {
+			t.Errorf("%s: %v", scene, err)
+		}
+	}
+}
+
+// A silent stream whose client is gone ends at the next sign of life that cannot be sent.
+func TestHeartbeatFails(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Heartbeat = time.Millisecond })
+	broken := errors.New("broken")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+	defer mem.AssertSize(t, 0)
+	reader := &fakeReader{p: &fakePrepared{engine: &fakeEngine{mem: mem, started: make(chan string, 1)}, scene: "hang"}, ctx: ctx}
+	if err := r.server.send(ctx, cancel, &brokenGet{brokenStream{ctx: ctx, send: broken}}, reader); err == nil || ctx.Err() == nil {
+		t.Errorf("%v, %v", err, ctx.Err())
+	}
+}
+
+// panicking is a stream that panics when it is read.
+type panicking struct {
+	source
+	with any
+}
+
+func (p *panicking) Recv() (*flight.FlightData, error) { panic(p.with) }
+
+// A panic while values are read is a refusal.
+func TestBindPanics(t *testing.T) {
+	for with, want := range map[any]error{errBindLimit: errBindLimit, "canary": errBind} {
+		in := encoded(t)
+		if rows, err := (&upload{first: in[0], rest: &panicking{with: with}}).rows(2); rows != nil || err != want {
+			t.Errorf("%v: %v, %v", with, rows, err)
+		}
 	}
 }

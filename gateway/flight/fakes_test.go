@@ -271,7 +271,12 @@ func (r *fakeReader) make() arrow.RecordBatch {
 		b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("%T %v", r.args[0], r.args))
 		return b.NewRecordBatch()
 	}
-	for range 2 {
+	n := 2
+	if r.p.scene == "huge" { // 72 MB
+		n = 9_000_000
+		b.Reserve(n)
+	}
+	for range n {
 		b.Field(0).(*array.Int64Builder).Append(r.n)
 		r.n++
 	}

@@ -186,6 +186,9 @@ func TestCallsWithoutLogin(t *testing.T) {
 	if err := s.Handshake(&brokenStream{ctx: in, recv: broken}); !errors.Is(err, broken) {
 		t.Errorf("a handshake that breaks while it is read: %v", err)
 	}
+	if err := s.Handshake(&brokenStream{ctx: in, send: broken, recv: io.EOF}); !errors.Is(err, broken) {
+		t.Errorf("a handshake whose answer cannot be sent: %v", err)
+	}
 	if err := s.Handshake(&brokenStream{ctx: in, recv: io.EOF}); err != nil {
 		t.Errorf("a handshake: %v", err)
 	}
@@ -352,7 +355,7 @@ func TestNestedTypes(t *testing.T) {
 	}
 	for _, name := range []string{
 		"MAP", "MAP VARCHAR", "MAP(VARCHAR BIGINT)", "MAP(VARCHAR, BIGINT", "MAP(x, BIGINT)", "MAP(VARCHAR, x)", "STRUCT", "STRUCT a", "STRUCT()", "STRUCT(a INTEGER b INTEGER)", "STRUCT(a INTEGER", "STRUCT(a x)",
-		"DECIMAL(", "DECIMAL(1", "DECIMAL(1;2)", "DECIMAL(a,2)", "DECIMAL(0,0)", "DECIMAL(38,39)", "DECIMAL(5,2", "DECIMAL(5,-1)", "INTEGER[x]", "INTEGER[0]", "INTEGER[1", "INTEGER[99999999999]", "INTEGER]", "x[]", `STRUCT("a" INTEGER`,
+		`STRUCT(" INTEGER)`, "DECIMAL(", "DECIMAL(1", "DECIMAL(1;2)", "DECIMAL(a,2)", "DECIMAL(0,0)", "DECIMAL(38,39)", "DECIMAL(5,2", "DECIMAL(5,-1)", "INTEGER[x]", "INTEGER[0]", "INTEGER[1", "INTEGER[99999999999]", "INTEGER]", "x[]", `STRUCT("a" INTEGER`,
 	} {
 		if got := sqlType(name); !arrow.TypeEqual(got, arrow.Null) {
 			t.Errorf("%s is %s", name, got)
@@ -373,13 +376,14 @@ func TestNestedTypes(t *testing.T) {
 func TestSequenceRefuses(t *testing.T) {
 	r := newRig(t)
 	l := signedIn(t, r, "admin")
-	result := func() *gateway.Result {
-		res, err := r.server.query(t.Context(), l, "SELECT 'batches'")
+	of := func(sql string) *gateway.Result {
+		res, err := r.server.query(t.Context(), l, sql)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return res
 	}
+	result := func() *gateway.Result { return of("SELECT 'batches'") }
 	public, err := publicSchema(schemaOf(t, result))
 	if err != nil {
 		t.Fatal(err)
@@ -390,6 +394,7 @@ func TestSequenceRefuses(t *testing.T) {
 		want error
 	}{
 		"other columns":      {sequence{schema: arrow.NewSchema(nil, nil), ready: result()}, errChanged},
+		"of another type":    {sequence{schema: public, ready: of("SELECT 'dictionary'")}, errType},
 		"cancelled":          {sequence{schema: public, ready: result(), track: func(string) (func(), error) { return nil, refused }}, refused},
 		"a start that fails": {sequence{schema: public, next: func(context.Context) (*gateway.Result, error) { return nil, refused }}, refused},
 	} {
@@ -524,6 +529,9 @@ func TestInnerMessages(t *testing.T) {
 	}
 	if b, err := a.pack(nil); b != nil || err != nil {
 		t.Error(b, err)
+	}
+	if b, err := a.pack(&pb.ActionCreatePreparedStatementRequest{Query: "\xff"}); b != nil || err == nil {
+		t.Errorf("a text that is none: %v, %v", b, err)
 	}
 	for _, m := range []proto.Message{&pb.CommandGetTables{}, &pb.CommandGetPrimaryKeys{}, &pb.CommandGetCrossReference{PkTable: "t"}, &pb.CommandGetCrossReference{FkTable: "t"}} {
 		s, err := keySchema(m)

@@ -89,6 +89,11 @@ func TestClip(t *testing.T) {
 			t.Errorf("%s was cut within a character", name)
 		}
 	}
+	// A byte that is no character takes nine on the wire, and the text is cut in front of it.
+	fits := strings.Repeat("x", maxText-3*len(" …")-9)
+	if got := clip(fits + "\xff" + strings.Repeat("é", 9)); got != fits+" …" {
+		t.Errorf("%q", got[len(got)-20:])
+	}
 }
 
 func TestSQLType(t *testing.T) {

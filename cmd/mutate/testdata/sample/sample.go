@@ -83,6 +83,14 @@ func Order(a, b string) bool { return less(a, b) }
 
 func less(a, b string) bool { return a < b }
 
+// Both is tested with the one case that tells && from ||.
+func Both(a, b bool) bool {
+	if a && b {
+		return true
+	}
+	return false
+}
+
 // Untested is what no test comes by.
 func Untested(a bool) bool { return a || !Order("a", "b") }
 

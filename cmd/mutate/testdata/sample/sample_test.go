@@ -54,6 +54,12 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+func TestBoth(t *testing.T) {
+	if Both(true, false) {
+		t.Fatal()
+	}
+}
+
 func TestForgotten(t *testing.T) {
 	var calls int
 	forgotten(&calls)

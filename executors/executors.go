@@ -45,6 +45,12 @@ type Prepared interface {
 	Close() error
 }
 
+// Placed is what the reader of an execution may also be, so that the record says where a statement ran if there are several places.
+type Placed interface {
+	// Place is the Name of Capabilities of the executor that runs it.
+	Place() string
+}
+
 // Capabilities is what an executor declares; a plan that needs more is refused before it runs.
 type Capabilities struct {
 	Name    string // "duckdb"

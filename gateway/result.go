@@ -57,6 +57,9 @@ func (r *Result) Run(ctx context.Context) (array.RecordReader, error) {
 		stop()
 		return nil, r.end(err)
 	}
+	if p, ok := reader.(executors.Placed); ok {
+		r.run.event.Executor = p.Place()
+	}
 	r.schema = r.run.session.present(reader.Schema()) // a value may give a column its type
 	s.RecordReader = reader
 	return s, nil

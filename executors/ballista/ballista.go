@@ -59,6 +59,8 @@ type Executor struct {
 
 var _ executors.Executor = (*Executor)(nil)
 
+const name = "ballista"
+
 // Version is the engine's.
 const Version = "ballista 55.0.0, datafusion 55.2.0"
 
@@ -89,7 +91,7 @@ func New(c Config) (*Executor, error) {
 // Capabilities implements executors.Executor.
 func (x *Executor) Capabilities() executors.Capabilities {
 	return executors.Capabilities{
-		Name:    "ballista",
+		Name:    name,
 		Version: Version,
 		Dialect: "datafusion",
 		Barrier: true, // nothing of a statement is evaluated inside of a scan node but what the policy's filter has let through

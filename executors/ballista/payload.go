@@ -2,6 +2,7 @@ package ballista
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -50,6 +51,8 @@ func describedRelations(p *plan.Plan) ([]*wire.Relation, error) {
 // relations are the relations with their task groups, each with a credential of its own.
 func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relation, error) {
 	var out []*wire.Relation
+	// A statement that runs again has other credentials: an executor refuses those that another job has used.
+	run := rand.Text()[:8]
 	for i := range p.Relations() {
 		r := &p.Relations()[i]
 		w, err := newRelation(r)
@@ -60,8 +63,8 @@ func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relatio
 		if err != nil {
 			return nil, err
 		}
-		for _, group := range split(files, x.config.GroupBytes) {
-			g, err := x.taskGroup(p, r, group)
+		for n, group := range split(files, x.config.GroupBytes) {
+			g, err := x.taskGroup(p, r, group, fmt.Sprintf("%s.%s.%d", r.Task.ID, run, n))
 			if err != nil {
 				return nil, err
 			}
@@ -72,8 +75,8 @@ func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relatio
 	return out, nil
 }
 
-// taskGroup makes and signs one payload.
-func (x *Executor) taskGroup(p *plan.Plan, r *plan.Relation, files []*wire.File) (*wire.TaskGroup, error) {
+// taskGroup makes and signs one payload. The credential's id begins with that of the relation's credential in the plan, which is in the audit log.
+func (x *Executor) taskGroup(p *plan.Plan, r *plan.Relation, files []*wire.File, id string) (*wire.TaskGroup, error) {
 	payload, err := newPayload(p, r)
 	if err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ func (x *Executor) taskGroup(p *plan.Plan, r *plan.Relation, files []*wire.File)
 	}
 	sum := sha256.Sum256(bytes)
 	token, err := x.config.Minter.Mint(auth.TaskClaims{
-		Issuer: x.config.Issuer, Subject: p.Identity().Subject, UserIss: p.Identity().Issuer,
+		ID: id, Issuer: x.config.Issuer, Subject: p.Identity().Subject, UserIss: p.Identity().Issuer,
 		Query: p.Query(), Relation: r.CTE, Digest: base64.RawURLEncoding.EncodeToString(sum[:]), Expires: expires,
 	})
 	if err != nil {

@@ -51,6 +51,9 @@ func newReader(ctx context.Context, cancel context.CancelFunc, s *Prepared, j *j
 	return r
 }
 
+// Place implements executors.Placed.
+func (r *reader) Place() string { return name }
+
 func (r *reader) Retain()                        { r.refs.Add(1) }
 func (r *reader) Schema() *arrow.Schema          { return r.s.schema }
 func (r *reader) RecordBatch() arrow.RecordBatch { return r.out }

@@ -155,7 +155,7 @@ func (c *Config) setBounds() {
 // Capabilities implements executors.Executor.
 func (x *Executor) Capabilities() executors.Capabilities {
 	return executors.Capabilities{
-		Name:    "duckdb",
+		Name:    name,
 		Version: version(),
 		Dialect: "duckdb",
 		Barrier: true,

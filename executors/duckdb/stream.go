@@ -111,6 +111,12 @@ func (r *reader) closeResult() {
 	r.of.free()
 }
 
+// name is what records call the engine.
+const name = "duckdb"
+
+// Place implements executors.Placed.
+func (r *reader) Place() string { return name }
+
 func (r *reader) Retain()               { r.refs.Add(1) }
 func (r *reader) Schema() *arrow.Schema { return r.schema }
 

@@ -2,6 +2,7 @@
 //!
 //! It has public keys only, no credential of a storage, and no list of tables. What it reads is in task groups that a gateway signed.
 
+mod again;
 mod commands;
 mod config;
 mod connections;
@@ -35,9 +36,11 @@ use governed::exec::Runner;
 use governed::guard::Guard;
 use governed::session;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
+use tokio::sync::Notify;
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Endpoint, Server};
 
+use again::Again;
 use commands::Commands;
 use config::{Config, Failure};
 use connections::Connections;
@@ -66,7 +69,10 @@ async fn main() -> Result<(), Failure> {
         .connect_timeout(Duration::from_secs(5))
         .timeout(Duration::from_secs(20))
         .connect_lazy();
-    let scheduler = SchedulerGrpcClient::new(scheduler).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE);
+    let answered = Arc::new(Notify::new());
+    let scheduler = SchedulerGrpcClient::new(Again::new(scheduler, Arc::clone(&answered)))
+        .max_decoding_message_size(MAX_MESSAGE)
+        .max_encoding_message_size(MAX_MESSAGE);
     let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> = BallistaCodec::new(
         Arc::new(BallistaLogicalExtensionCodec::default()),
         Arc::new(GovernedCodec::new(Arc::new(BallistaPhysicalExtensionCodec::default()))),
@@ -74,14 +80,13 @@ async fn main() -> Result<(), Failure> {
     let outcome: Result<(), Failure> = tokio::select! {
         done = Server::builder()
             .tls_config(config.data_tls()?)?
-            .tcp_nodelay(true)
             .add_service(flight)
-            .serve_with_incoming(TcpListenerStream::new(data)) => done.map_err(Into::into),
+            .serve_with_incoming(incoming(data)) => done.map_err(Into::into),
         done = Server::builder()
             .tls_config(config.command_tls()?)?
             .add_service(ExecutorGrpcServer::new(Commands::new(Arc::clone(&executor))))
-            .serve_with_incoming(TcpListenerStream::new(command)) => done.map_err(Into::into),
-        done = poll_loop(scheduler, executor, codec, None, None, ExecutorHealth::new()) => done.map_err(Into::into),
+            .serve_with_incoming(incoming(command)) => done.map_err(Into::into),
+        done = poll_loop(scheduler, executor, codec, Some(answered), None, ExecutorHealth::new()) => done.map_err(Into::into),
         () = governed::process::stopped() => Ok(()),
     };
     std::fs::remove_dir_all(&work)?;
@@ -137,4 +142,9 @@ fn engine(config: &Config, work: &str, port: u16, grpc_port: u16) -> Result<Exec
         config.cores,
         Arc::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default()))),
     ))
+}
+
+/// What comes in at a port, without waiting for more to send: small messages would take 40 ms each.
+fn incoming(listener: TcpListener) -> TcpIncoming {
+    TcpIncoming::from(listener).with_nodelay(Some(true))
 }

@@ -8,6 +8,7 @@ mod jobs;
 mod statement;
 mod submission;
 mod submission_server;
+mod work;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,12 +23,13 @@ use ballista_scheduler::scheduler_process::create_scheduler;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use governed::codec::GovernedCodec;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{ClientTlsConfig, Endpoint, Server};
 
 use config::{Config, Failure};
 use submission::Service;
 use submission_server::generated::SubmissionServer;
+use work::{Bell, Work};
 
 /// The largest message: a plan holds its task groups.
 const MAX_MESSAGE: u32 = 128 << 20;
@@ -37,7 +39,8 @@ async fn main() -> Result<(), Failure> {
     let path = std::env::args().nth(1).ok_or("usage: gatehouse-scheduler CONFIG.json")?;
     let config = Config::read(Path::new(&path))?;
     governed::process::start();
-    let scheduler = Arc::new(engine(&config)?);
+    let bell = Bell::default();
+    let scheduler = Arc::new(engine(&config, bell.clone())?);
     let cluster = BallistaCluster::new_from_config(&scheduler).await?;
     let server = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, scheduler).await?;
 
@@ -46,22 +49,21 @@ async fn main() -> Result<(), Failure> {
     // The first line tells the ports to whoever started the process.
     println!(r#"{{"submit":{},"cluster":{}}}"#, for_gateways.local_addr()?.port(), for_executors.local_addr()?.port());
 
-    let executors =
-        SchedulerGrpcServer::new(server.clone()).max_decoding_message_size(MAX_MESSAGE as usize).max_encoding_message_size(MAX_MESSAGE as usize);
+    let executors = SchedulerGrpcServer::new(Work::new(server.clone(), bell))
+        .max_decoding_message_size(MAX_MESSAGE as usize)
+        .max_encoding_message_size(MAX_MESSAGE as usize);
     let gateways = SubmissionServer::new(Service::new(server, config.partitions))
         .max_decoding_message_size(MAX_MESSAGE as usize)
         .max_encoding_message_size(MAX_MESSAGE as usize);
     tokio::select! {
         done = Server::builder()
             .tls_config(config.cluster_tls()?)?
-            .tcp_nodelay(true)
             .add_service(executors)
-            .serve_with_incoming(TcpListenerStream::new(for_executors)) => done?,
+            .serve_with_incoming(incoming(for_executors)) => done?,
         done = Server::builder()
             .tls_config(config.submit_tls()?)?
-            .tcp_nodelay(true)
             .add_service(gateways)
-            .serve_with_incoming(TcpListenerStream::new(for_gateways)) => done?,
+            .serve_with_incoming(incoming(for_gateways)) => done?,
         () = governed::process::stopped() => {}
     }
     Ok(())
@@ -77,7 +79,7 @@ fn secure(plain: &Endpoint, tls: ClientTlsConfig) -> Result<Endpoint, Failure> {
         .timeout(Duration::from_secs(20)))
 }
 
-fn engine(config: &Config) -> Result<SchedulerConfig, Failure> {
+fn engine(config: &Config, bell: Bell) -> Result<SchedulerConfig, Failure> {
     let tls = config.executor_tls()?;
     Ok(SchedulerConfig {
         scheduling_policy: TaskSchedulingPolicy::PullStaged,
@@ -93,7 +95,13 @@ fn engine(config: &Config) -> Result<SchedulerConfig, Failure> {
         override_physical_codec: Some(Arc::new(GovernedCodec::new(Arc::new(BallistaPhysicalExtensionCodec::default())))),
         override_create_grpc_client_endpoint: Some(Arc::new(move |endpoint: Endpoint| secure(&endpoint, tls.clone()))),
         use_tls: true,
+        on_work_available: Some(Arc::new(move |_| bell.ring())),
         job_id_generator: Some(Arc::new(jobs::Random)),
         ..SchedulerConfig::default()
     })
+}
+
+/// What comes in at a port, without waiting for more to send: small messages would take 40 ms each.
+fn incoming(listener: TcpListener) -> TcpIncoming {
+    TcpIncoming::from(listener).with_nodelay(Some(true))
 }

@@ -1,0 +1,207 @@
+//! What executors may ask the scheduler: for work, and nothing else.
+//!
+//! An executor without work does not ask again and again: its question waits here until there is some, so that a stage starts when its
+//! input is ready.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use ballista_core::JobId;
+use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
+use ballista_core::serde::protobuf::{
+    CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams, CreateUpdateSessionResult,
+    ExecuteQueryParams, ExecuteQueryResult, ExecutorStoppedParams, ExecutorStoppedResult, GetJobMetricsParams, GetJobMetricsResult,
+    GetJobStatusParams, GetJobStatusResult, HeartBeatParams, HeartBeatResult, PollWorkParams, PollWorkResult, RegisterExecutorParams,
+    RegisterExecutorResult, RemoveSessionParams, RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult,
+};
+use ballista_core::serde::scheduler::ExecutorSpecification;
+use ballista_scheduler::scheduler_server::SchedulerServer;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+use tonic::{Request, Response, Status};
+
+/// How long a question waits. The answer that there is nothing is also the executor's sign of life.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long it waits while the executor has tasks, whose ends it can tell in a question only.
+const PATIENCE_AT_WORK: Duration = Duration::from_millis(5);
+
+type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+
+/// Is told when a job begins, and when a stage can.
+#[derive(Clone, Default)]
+pub struct Bell(Arc<Notify>);
+
+impl Bell {
+    /// Wakes all that wait.
+    pub fn ring(&self) {
+        self.0.notify_waiters();
+    }
+}
+
+/// How often a job is looked at whose tasks have ended, and how many times. Ballista calls back when a job begins, but not for each of its
+/// stages, and works off what executors tell in its own time.
+const LOOK: Duration = Duration::from_millis(2);
+const LOOKS: usize = 500;
+
+/// The jobs that are looked at, each with the looks that are left.
+#[derive(Clone, Default)]
+struct Watched(Arc<Mutex<HashMap<JobId, usize>>>);
+
+impl Watched {
+    /// Rings the bell once a job has tasks to give away.
+    fn watch(&self, scheduler: &Scheduler, job: JobId, bell: &Bell) {
+        if self.lock().insert(job.clone(), LOOKS).is_some() {
+            return; // somebody looks already, and now looks longer
+        }
+        let (watched, scheduler, bell) = (self.clone(), scheduler.clone(), bell.clone());
+        tokio::spawn(async move {
+            while watched.again(&job) {
+                if has_tasks(&scheduler, &job).await {
+                    watched.lock().remove(&job);
+                    bell.ring();
+                    return;
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        });
+    }
+
+    /// Takes one of the looks that are left.
+    fn again(&self, job: &JobId) -> bool {
+        let mut watched = self.lock();
+        match watched.get_mut(job) {
+            Some(left) if *left > 0 => {
+                *left -= 1;
+                true
+            }
+            _ => {
+                watched.remove(job);
+                false
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, usize>> {
+        self.0.lock().expect("watched jobs")
+    }
+}
+
+async fn has_tasks(scheduler: &Scheduler, job: &JobId) -> bool {
+    let Some(info) = scheduler.state.task_manager.get_running_job_cache().get(job).cloned() else {
+        return false; // it has ended
+    };
+    let mut graph = info.execution_graph.write().await;
+    graph.revive(); // a stage whose input is there has tasks from then on
+    graph.available_tasks() > 0
+}
+
+/// Serves executors.
+pub struct Work {
+    scheduler: Scheduler,
+    bell: Bell,
+    watched: Watched,
+}
+
+impl Work {
+    /// Returns the service of a scheduler that rings the bell.
+    pub fn new(scheduler: Scheduler, bell: Bell) -> Self {
+        Self { scheduler, bell, watched: Watched::default() }
+    }
+}
+
+/// How long a question of an executor with this many of its cores free may wait.
+fn patience(free: u32, cores: u32) -> Duration {
+    match free {
+        0 => Duration::ZERO,
+        _ if free < cores => PATIENCE_AT_WORK,
+        _ => PATIENCE,
+    }
+}
+
+fn refused<T>() -> Result<T, Status> {
+    Err(Status::permission_denied("executors ask for work"))
+}
+
+#[tonic::async_trait]
+impl SchedulerGrpc for Work {
+    type ExecuteQueryPushStream = tokio_stream::Empty<Result<GetJobStatusResult, Status>>;
+
+    async fn poll_work(&self, request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
+        let mut question = request.into_inner();
+        let said = question.metadata.as_ref().filter(|m| m.host.is_some() && m.os_info.is_some());
+        let Some(specification) = said.and_then(|m| m.specification.clone()) else {
+            return Err(Status::invalid_argument("an executor that does not say what it is"));
+        };
+        let specification: ExecutorSpecification = specification.into();
+        let until = Instant::now() + patience(question.num_free_vcores, specification.vcores);
+        let jobs: HashSet<JobId> = question.task_status.iter().map(|s| s.job_id.clone().into()).collect();
+        loop {
+            let rung = self.bell.0.notified();
+            tokio::pin!(rung);
+            // From here on no ring is missed.
+            rung.as_mut().enable();
+            let answer = self.scheduler.poll_work(Request::new(question.clone())).await?;
+            if !question.task_status.is_empty() {
+                for job in &jobs {
+                    self.watched.watch(&self.scheduler, job.clone(), &self.bell);
+                }
+                question.task_status.clear();
+            }
+            let said = answer.get_ref();
+            if !said.tasks.is_empty() || !said.jobs_to_clean.is_empty() || timeout_at(until, rung).await.is_err() {
+                return Ok(answer);
+            }
+        }
+    }
+
+    async fn register_executor(&self, _: Request<RegisterExecutorParams>) -> Result<Response<RegisterExecutorResult>, Status> {
+        refused()
+    }
+
+    async fn heart_beat_from_executor(&self, _: Request<HeartBeatParams>) -> Result<Response<HeartBeatResult>, Status> {
+        refused()
+    }
+
+    async fn update_task_status(&self, _: Request<UpdateTaskStatusParams>) -> Result<Response<UpdateTaskStatusResult>, Status> {
+        refused()
+    }
+
+    async fn create_update_session(&self, _: Request<CreateUpdateSessionParams>) -> Result<Response<CreateUpdateSessionResult>, Status> {
+        refused()
+    }
+
+    async fn remove_session(&self, _: Request<RemoveSessionParams>) -> Result<Response<RemoveSessionResult>, Status> {
+        refused()
+    }
+
+    async fn execute_query_push(&self, _: Request<ExecuteQueryParams>) -> Result<Response<Self::ExecuteQueryPushStream>, Status> {
+        refused()
+    }
+
+    async fn execute_query(&self, _: Request<ExecuteQueryParams>) -> Result<Response<ExecuteQueryResult>, Status> {
+        refused()
+    }
+
+    async fn get_job_status(&self, _: Request<GetJobStatusParams>) -> Result<Response<GetJobStatusResult>, Status> {
+        refused()
+    }
+
+    async fn get_job_metrics(&self, _: Request<GetJobMetricsParams>) -> Result<Response<GetJobMetricsResult>, Status> {
+        refused()
+    }
+
+    async fn executor_stopped(&self, _: Request<ExecutorStoppedParams>) -> Result<Response<ExecutorStoppedResult>, Status> {
+        refused()
+    }
+
+    async fn cancel_job(&self, _: Request<CancelJobParams>) -> Result<Response<CancelJobResult>, Status> {
+        refused()
+    }
+
+    async fn clean_job_data(&self, _: Request<CleanJobDataParams>) -> Result<Response<CleanJobDataResult>, Status> {
+        refused()
+    }
+}

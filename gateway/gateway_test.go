@@ -345,6 +345,14 @@ func TestRefusingCatalogHidesNoOther(t *testing.T) {
 	if err != nil || len(schemas) == 0 {
 		t.Errorf("%d schemas, %v", len(schemas), err)
 	}
+	beside := map[string]catalog.Catalog{}
+	for _, name := range strings.Fields("f b h d a c g e") {
+		beside[name] = refusing{}
+	}
+	many, _ := newGatewayBeside(t, gateway.Limits{}, beside)
+	if names, err := many.Catalogs(t.Context(), session(t, many, "admin")); err != nil || strings.Join(names, " ") != "a b c d e f g h zoo" {
+		t.Errorf("%v, %v", names, err)
+	}
 	dark := "dark"
 	if _, err := g.Schemas(t.Context(), s, &dark, nil); !errors.Is(err, gateway.ErrRefused) {
 		t.Errorf("named: %v", err)

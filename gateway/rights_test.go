@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -349,4 +350,34 @@ func TestTagOfGoneCatalog(t *testing.T) {
 	root = asker{t, less, signIn(t, less, "root")}
 	root.says(`SHOW TAGS`, "")
 	root.says(`CREATE MASK m ON TAG pii USING (upper(value))`, "")
+}
+
+// An owner who may not read two columns as they are is told of the same one each time.
+func TestDenialsAreTheSame(t *testing.T) {
+	p := newParts(t)
+	g := p.gateway(t)
+	root, ann := asker{t, g, signIn(t, g, "root")}, asker{t, g, signIn(t, g, "ann")}
+	root.says(`GRANT OWNERSHIP ON Open TO USER ann`, "")
+	root.says(`CREATE MASK m ON Open (amount) USING (NULL) TO USER ann`, "")
+	for range 20 {
+		ann.says(`CREATE ROW FILTER f ON Open USING (name = 'ann' AND amount > 1)`, `column "amount"`)
+	}
+}
+
+// A column that was dropped since is hidden where it was hidden, also by a policy that only says which columns there are.
+func TestDroppedHiddenColumn(t *testing.T) {
+	rego, err := os.ReadFile("testdata/flow.rego")
+	check(t, err)
+	decider, err := opa.New(opa.Config{Files: map[string][]byte{"flow.rego": rego}, Lenient: true})
+	check(t, err)
+	defer decider.Close()
+	p := newParts(t)
+	p.config.Decider, p.config.Grants = decider, nil
+	p.shop.tables = append(p.shop.tables, shopTable{"Shop", "branches_tags", "v1_plain+gone"})
+	g := p.gateway(t)
+	open := func(user string) asker { return asker{t, g, session(t, g, user)} }
+	const past = ` FROM branches_tags FOR TIMESTAMP AS OF TIMESTAMP '2100-01-01 00:00:00'`
+	open("admin").says(`SELECT count(name) > 0`+past, "true")
+	open("alice").says(`SELECT count(id) > 0`+past, "true")
+	open("alice").says(`SELECT count(name) > 0`+past, missing)
 }

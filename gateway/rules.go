@@ -342,7 +342,7 @@ func (r *run) fits(o policy.Object, now *catalog.Table, rule *policy.Rule, on []
 	var fault *policy.PolicyError
 	var unreadable *UnreadableError
 	switch {
-	case err == nil, errors.As(err, &unreadable), r.ctx.Err() != nil:
+	case err == nil, errors.As(err, &unreadable):
 		return err
 	case errors.As(err, &fault):
 		return &policy.RightsError{Message: fmt.Sprintf("%q does not hold on table %q: %v", rule.Name, o.Table, fault.Cause)}

@@ -31,6 +31,23 @@ allow if {
 	input.action.resource.catalog.name == "zoo"
 }
 
+# pat sees every column of v1_plain, but not the name and the amount together.
+allow if {
+	input.context.identity.user == "pat"
+	input.action.operation in {"ExecuteQuery", "AccessCatalog", "FilterColumns"}
+}
+
+allow if {
+	input.context.identity.user == "pat"
+	input.action.operation == "SelectFromColumns"
+	not together
+}
+
+together if {
+	"name" in table.columns
+	"amount" in table.columns
+}
+
 rowFilters contains {"id": "eu", "expression": "region = 'eu'"} if {
 	input.context.identity.user == "alice"
 	table.tableName == "v1_plain"

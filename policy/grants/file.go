@@ -283,15 +283,10 @@ func planRules(now, f *File) (take, give []policy.Change, err error) {
 	return take, give, nil
 }
 
-// plain is r without pointers, for comparisons.
-func (r FileRule) plain() any {
-	tag := ""
-	if r.Tag != nil {
-		tag = r.Tag.String()
-		r.Tag = nil
-	}
+// plain is r in one of the ways to write it, for comparisons.
+func (r FileRule) plain() FileRule {
 	r.To, r.Except = sorted(r.To), sorted(r.Except)
-	return []any{tag, r}
+	return r
 }
 
 func sorted(ps []policy.Principal) []policy.Principal { return readPrincipals(principals(ps)) }

@@ -123,35 +123,35 @@ func (s *State) Passing(ps []policy.Principal, c policy.Change) []policy.Princip
 // passes reports whether p itself holds what lets it grant a privilege on, as lib/grants.rego has it.
 func (s *State) passes(p policy.Principal, o policy.Object, privilege, col string) bool {
 	held := func(path ...string) node { return child(s.root, append(path, "allow", string(p))...) }
-	option := func(n node, all bool) bool {
+	option := func(n node) bool {
 		for _, priv := range []string{privilege, "OWNERSHIP"} {
 			l := child(n, priv)
 			cols := texts(l["option"])
-			if len(cols) > 0 && (all || slices.Contains(cols, "*") || slices.Contains(cols, col)) && !slices.Contains(texts(l["option_except"]), o.Table) {
+			if (slices.Contains(cols, all) || slices.Contains(cols, col)) && !slices.Contains(texts(l["option_except"]), o.Table) {
 				return true
 			}
 		}
 		return false
 	}
 	catalog := held("catalogs", o.Catalog)
-	if option(catalog, true) || catalog["OWNERSHIP"] != nil {
+	if option(catalog) || catalog["OWNERSHIP"] != nil {
 		return true
 	}
 	if o.Level == classify.LevelCatalog {
 		return false
 	}
 	schema := held("schemas", o.Catalog, o.Schema)
-	if option(schema, true) || schema["OWNERSHIP"] != nil {
+	if option(schema) || schema["OWNERSHIP"] != nil {
 		return true
 	}
 	if o.Level == classify.LevelSchema {
 		return false
 	}
-	if option(held("futures", o.Catalog, o.Schema), true) {
+	if option(held("futures", o.Catalog, o.Schema)) {
 		return true
 	}
 	table := held("tables", o.Catalog, o.Schema, o.Table)
-	return o.Level == classify.LevelTable && (option(table, false) || table["OWNERSHIP"] != nil)
+	return o.Level == classify.LevelTable && (option(table) || table["OWNERSHIP"] != nil)
 }
 
 // abandoned are the grants that were made with a grant option that nobody of those who made them has any more.

@@ -115,7 +115,7 @@ var (
 		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"},
 		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"},
 		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t"},
-		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "u"},
+		{Level: classify.LevelTable, Catalog: "d", Schema: "s", Table: "t"},
 		{Level: classify.LevelTable, Catalog: "c", Schema: "s.t", Table: "u"},
 		{Level: classify.LevelTable, Catalog: "c", Schema: "s", Table: "t.u"},
 		{Level: classify.LevelFutureTables, Catalog: "c", Schema: "s"},
@@ -269,6 +269,18 @@ func TestHistories(t *testing.T) {
 			t.Fatalf("the log makes\n%s\nand not\n%s", document(t, at), document(t, last))
 		}
 		carriedOver(t, last, states[len(states)/2])
+		none, err := Plan(last, &File{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nothing, _, err := last.apply(newEdit(), none, stamp{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		nothing.root = newEdit().set(nothing.root, 0, 0, "version")
+		if got, want := document(t, nothing), docs[0]; got != want {
+			t.Fatalf("all taken back by %+v:\n%s\nwant\n%s", none, got, want)
+		}
 	})
 	if refused == 0 || cascades == 0 {
 		t.Errorf("%d refused, %d cascades: the test shows nothing", refused, cascades)
@@ -431,6 +443,17 @@ func (l *ledger) agreeOnRules(same func(string, any, any), s *State) {
 		return out
 	}
 	same("the rules", plain(s.Rules(nil)), plain(on(nil)))
+	inOrder := slices.IsSortedFunc(s.Rules(nil), func(a, b policy.PlacedRule) int {
+		key := func(r policy.PlacedRule) string {
+			tag := ""
+			if r.Tag != nil {
+				tag = r.Tag.Key
+			}
+			return fmt.Sprint(r.Object, "\x00", r.Object.Schema, "\x00", r.Mask, "\x00", r.Name, "\x00", tag)
+		}
+		return strings.Compare(key(a), key(b))
+	})
+	same("the rules are in order", inOrder, true)
 	homes := map[string]map[policy.Object]bool{"u1": {}, "u2": {}, "": {}}
 	for _, r := range on(nil) {
 		homes[r.UUID][r.Object] = true

@@ -48,7 +48,7 @@ func (s *State) ruled(e *edit, c policy.Change, by stamp) (node, error) {
 			return nil, err
 		}
 		n := ruleNode(c, by)
-		if s.showRuled(c) == ruleText(placed(c.Rule.Name, n, c.Op == policy.OpSetMask, c.Object), n) {
+		if s.showRuled(c) == ruleText(n) {
 			return s.root, nil
 		}
 		return e.set(s.root, 0, n, rulePath(c)...), nil
@@ -338,11 +338,12 @@ func (s *State) showRuled(c policy.Change) string {
 	if n == nil {
 		return ""
 	}
-	return ruleText(placed(c.Rule.Name, n, c.Op == policy.OpSetMask || c.Op == policy.OpDropMask, c.Object), n)
+	return ruleText(n)
 }
 
 // ruleText writes a rule for the history; two equal texts are the same rule.
-func ruleText(r policy.PlacedRule, n node) string {
+func ruleText(n node) string {
+	r := placed("", n, false, policy.Object{})
 	out := "using (" + r.Expression + ")"
 	if len(r.Columns) > 0 {
 		out = "on (" + strings.Join(slices.Sorted(maps.Keys(r.Columns)), ", ") + ") " + out

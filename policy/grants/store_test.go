@@ -270,8 +270,30 @@ func TestOldRights(t *testing.T) {
 	var now atomic.Int64
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now.Store(began.UnixNano())
-	s := start(t, grants.Config{Postgres: auth.NewSecret(dsn), Now: func() time.Time { return time.Unix(0, now.Load()) }})
+	log, panics := make(warnings, 10), atomic.Bool{}
+	cfg := grants.Config{Postgres: auth.NewSecret(dsn), Log: slog.New(log), Now: func() time.Time {
+		if panics.Load() {
+			panic("canary")
+		}
+		return time.Unix(0, now.Load())
+	}}
+	s := start(t, cfg)
 	apply(t, s, allow("user:ann", "SELECT"))
+	// A panic of what follows the log is a fault that passes.
+	panics.Store(true)
+	if told := <-log; told != "store of rights not reachable" {
+		t.Errorf("the operator is told %q", told)
+	}
+	panics.Store(false)
+	other := grants.Config{Postgres: auth.NewSecret(dsn)}
+	apply(t, start(t, other), allow("user:bob", "SELECT"))
+	asked := time.Now()
+	for r, err := s.Current(); privileges(r, "user:bob") == nil; r, err = s.Current() {
+		if err != nil || time.Since(asked) > 10*time.Second {
+			t.Fatalf("the log is not followed after a panic: %v", err)
+		}
+		time.Sleep(time.Millisecond) // between two looks at a condition
+	}
 	stop()
 	for after, ok := range map[time.Duration]bool{0: true, 5 * time.Second: true, 5*time.Second + 1: false} {
 		now.Store(began.Add(after).UnixNano())

@@ -73,7 +73,8 @@ func TestWhatTheHistorySays(t *testing.T) {
 		{with(right(futureS), func(c *policy.Change) { c.Except = []string{"u", "t"} }), "", "allow (*) except (t, u)"},
 		{with(right(futureS), func(c *policy.Change) { c.Except = []string{"u", "t"}; option(c) }), "allow (*) except (t, u)", "allow (*) with grant option (*) except (t, u) option_except (t, u)"},
 		{with(right(futureS), func(c *policy.Change) { c.Except = []string{"t", "v"} }), "allow (*) with grant option (*) except (t, u) option_except (t, u)", "allow (*) with grant option (*) except (t) option_except (t, u)"},
-		{as(policy.OpRevoke, with(right(futureS), option)), "allow (*) with grant option (*) except (t) option_except (t, u)", "allow (*) except (t)"},
+		{with(right(futureS), func(c *policy.Change) { c.Except = []string{"t"}; option(c) }), "allow (*) with grant option (*) except (t) option_except (t, u)", "allow (*) with grant option (*) except (t) option_except (t)"},
+		{as(policy.OpRevoke, with(right(futureS), option)), "allow (*) with grant option (*) except (t) option_except (t)", "allow (*) except (t)"},
 		{rule(policy.OpSetFilter, filter), "", "using (a > 1) to public, user:b except user:c a=#1 b=#2 of table u1"},
 		{rule(policy.OpDropFilter, filter), "using (a > 1) to public, user:b except user:c a=#1 b=#2 of table u1", ""},
 		{rule(policy.OpSetMask, mask), "", "on (a, b) using (NULL) to public priority -2 (a=a) (b=#2)"},
@@ -97,6 +98,9 @@ func TestWhatTheHistorySays(t *testing.T) {
 		if again, made, err := s.apply(newEdit(), []policy.Change{c.change}, stamp{"other", time.Unix(2, 0)}); err != nil || len(made) > 0 || again.List(nil, "") != nil && again.List(nil, "")[0].By != "root" {
 			t.Errorf("%+v once more: %+v, %v", c.change, made, err)
 		}
+	}
+	if r := s.Rules(nil)[0]; r.By != "root" || !r.At.Equal(time.Unix(1, 0)) {
+		t.Errorf("made by %s at %v", r.By, r.At)
 	}
 	if left := s.List(nil, ""); len(left) != 1 || len(s.Rules(nil)) != 1 || s.Tags(nil) != nil {
 		t.Errorf("left over: %+v", left)
@@ -315,20 +319,29 @@ func TestPlan(t *testing.T) {
 // What a cascade takes is in the history, sorted.
 func TestCascadeIsSorted(t *testing.T) {
 	give := policy.Change{Op: policy.OpAllow, Principal: "user:a", Privilege: "SELECT", Object: catalog, Option: true}
-	changes := []policy.Change{give}
+	var changes []policy.Change
+	for _, privilege := range []string{"SELECT", "INSERT", "DELETE"} {
+		give.Privilege = privilege
+		changes = append(changes, give)
+	}
+	takes := slices.Clone(changes)
 	for _, p := range []policy.Principal{"user:z", "group:y", "user:x"} {
 		for _, o := range []policy.Object{tableT, futureS, {Level: classify.LevelSchema, Catalog: "c", Schema: "s"}, {Level: classify.LevelTable, Catalog: "c", Schema: "r", Table: "t"}} {
-			changes = append(changes, policy.Change{Op: policy.OpAllow, Principal: p, Privilege: "SELECT", Object: o, Via: []policy.Principal{"user:a"}})
+			for _, privilege := range []string{"SELECT", "INSERT", "DELETE"} {
+				changes = append(changes, policy.Change{Op: policy.OpAllow, Principal: p, Privilege: privilege, Object: o, Via: []policy.Principal{"user:a"}})
+			}
 		}
 	}
-	give.Op, give.Dependants = policy.OpRevoke, "cascade"
-	_, made, err := settled(t, changes...).apply(newEdit(), []policy.Change{give}, stamp{})
+	for i := range takes {
+		takes[i].Op, takes[i].Dependants = policy.OpRevoke, "cascade"
+	}
+	_, made, err := settled(t, changes...).apply(newEdit(), takes, stamp{})
 	if err != nil || len(made) != len(changes) {
 		t.Fatalf("%+v, %v", made, err)
 	}
 	var got []string
-	for _, c := range made {
-		got = append(got, fmt.Sprint(c.Object, " ", c.Object.Level, " ", c.Principal, ": ", c.Before, c.After))
+	for _, c := range made[len(takes):] {
+		got = append(got, fmt.Sprint(c.Object, " ", c.Object.Level, " ", c.Principal, " ", c.Privilege, ": ", c.Before, c.After))
 	}
 	if !slices.IsSorted(got) {
 		t.Errorf("%s", strings.Join(got, "\n"))

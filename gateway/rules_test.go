@@ -243,6 +243,7 @@ func TestDroppedColumn(t *testing.T) {
 		root.says(c[1], "")
 		all.says(strings.ReplaceAll(query, "max(name)", "count(name) > 0"), "true")
 	}
+	root.says(`ALTER MASK m ON v1_plain TO USER masked, USER nobody`, "")
 	root.says(`CREATE MASK any_pii ON TAG pii USING (upper(value))`, "")
 	for _, name := range []string{"nothing", "filter"} {
 		cat.demand = demands[name]

@@ -31,6 +31,13 @@ allow if {
 	input.action.resource.catalog.name == "zoo"
 }
 
+# lou sees everything that is not called name.
+allow if {
+	input.context.identity.user == "lou"
+	input.action.operation in {"ExecuteQuery", "AccessCatalog", "FilterColumns", "SelectFromColumns"}
+	not "name" in object.get(input.action, ["resource", "table", "columns"], [])
+}
+
 # pat sees every column of v1_plain, but not the name and the amount together.
 allow if {
 	input.context.identity.user == "pat"

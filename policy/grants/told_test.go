@@ -1,10 +1,8 @@
 package grants
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -313,77 +311,5 @@ func TestPlan(t *testing.T) {
 	}
 	if f, err := ReadFile(nil); err != nil || f.Roles != nil {
 		t.Errorf("an empty file: %+v, %v", f, err)
-	}
-}
-
-// What a cascade takes is in the history, sorted.
-func TestCascadeIsSorted(t *testing.T) {
-	give := policy.Change{Op: policy.OpAllow, Principal: "user:a", Privilege: "SELECT", Object: catalog, Option: true}
-	var changes []policy.Change
-	for _, privilege := range []string{"SELECT", "INSERT", "DELETE"} {
-		give.Privilege = privilege
-		changes = append(changes, give)
-	}
-	takes := slices.Clone(changes)
-	for _, p := range []policy.Principal{"user:z", "group:y", "user:x"} {
-		for _, o := range []policy.Object{tableT, futureS, {Level: classify.LevelSchema, Catalog: "c", Schema: "s"}, {Level: classify.LevelTable, Catalog: "c", Schema: "r", Table: "t"}} {
-			for _, privilege := range []string{"SELECT", "INSERT", "DELETE"} {
-				changes = append(changes, policy.Change{Op: policy.OpAllow, Principal: p, Privilege: privilege, Object: o, Via: []policy.Principal{"user:a"}})
-			}
-		}
-	}
-	for i := range takes {
-		takes[i].Op, takes[i].Dependants = policy.OpRevoke, "cascade"
-	}
-	_, made, err := settled(t, changes...).apply(newEdit(), takes, stamp{})
-	if err != nil || len(made) != len(changes) {
-		t.Fatalf("%+v, %v", made, err)
-	}
-	var got []string
-	for _, c := range made[len(takes):] {
-		got = append(got, fmt.Sprint(c.Object, " ", c.Object.Level, " ", c.Principal, " ", c.Privilege, ": ", c.Before, c.After))
-	}
-	if !slices.IsSorted(got) {
-		t.Errorf("%s", strings.Join(got, "\n"))
-	}
-}
-
-// The document that the shipped Rego decides with, to the letter: a key that is not there, or is there and empty, is another document.
-func TestDocument(t *testing.T) {
-	tables := policy.Principal("role:r")
-	s := settled(t,
-		policy.Change{Op: policy.OpCreateRole, Role: "r"}, policy.Change{Op: policy.OpAddMember, Role: "r", Principal: "user:ann", Option: true},
-		policy.Change{Op: policy.OpAllow, Principal: tables, Privilege: "SELECT", Object: tableT, Columns: []string{"b", "a"}, Fields: map[string]int{"a": 1}, UUID: "u1", Via: []policy.Principal{"user:b", "user:a"}, Option: true},
-		policy.Change{Op: policy.OpAllow, Principal: tables, Privilege: "SELECT", Object: futureS, Except: []string{"u", "t"}},
-		policy.Change{Op: policy.OpDeny, Principal: "public", Privilege: "INSERT", Object: catalog},
-		policy.Change{Op: policy.OpSetFilter, Object: tableT, Rule: &policy.Rule{Name: "f", Expression: "a", To: []policy.Principal{"public"}, Maker: "user:m"}},
-		policy.Change{Op: policy.OpSetMask, Object: tableT, Rule: &policy.Rule{Name: "m", Expression: "value", Reads: true, To: []policy.Principal{"public"}, Except: []policy.Principal{"user:b"}, Columns: map[string]int{"a": 1, "b": 0}, Fields: map[string]int{"c": 3}, UUID: "u1", Priority: 2}},
-		policy.Change{Op: policy.OpSetMask, Rule: &policy.Rule{Name: "m", Expression: "1", To: []policy.Principal{"public"}, Tag: &policy.Tag{Key: "k", Value: "v"}}},
-		policy.Change{Op: policy.OpSetTag, Object: tableT, UUID: "u1", Tag: &policy.Tag{Key: "k", Value: "v"}},
-		policy.Change{Op: policy.OpSetTag, Object: tableT, UUID: "u1", Tag: &policy.Tag{Key: "k"}, Columns: []string{"a", "b"}, Fields: map[string]int{"a": 1}},
-	)
-	const by = `"at":"1970-01-01T00:00:01Z","by":"root"`
-	want := `{"admin":"role:admin",
-		"catalogs":{"c":{"deny":{"public":{"INSERT":{` + by + `,"columns":["*"]}}}}},
-		"denials":{"public":{"c":{"*":1}}},
-		"filters":{"c":{"s":{"t":{"f":{` + by + `,"except":[],"expression":"a","maker":"user:m","to":["public"],"uuid":"","value":false}}}}},
-		"futures":{"c":{"s":{"allow":{"role:r":{"SELECT":{` + by + `,"columns":["*"],"except":["t","u"]}}}}}},
-		"masks":{"c":{"s":{"t":{"m":{` + by + `,"columns":{"#1":"a","b":"b"},"except":["user:b"],"expression":"value","fields":{"c":3},"maker":"","priority":2,"to":["public"],"uuid":"u1","value":true}}}}},
-		"members":{"role:admin":[],"role:r":[],"user:ann":["role:r"]},
-		"options":{"user:ann":["role:r"]},
-		"reach":{"role:r":{"c":{"s":2}}},
-		"roles":{"admin":{"at":"","by":""},"r":{` + by + `}},
-		"tables":{"c":{"s":{"t":{"allow":{"role:r":{"SELECT":{` + by + `,"columns":["#1","b"],"names":{"#1":"a"},"option":["#1","b"],"uuid":"u1","via":{"#1":["user:a","user:b"],"b":["user:a","user:b"]}}}}}}}},
-		"tag_masks":{"k":{"m":{"any":false,` + by + `,"except":[],"expression":"1","maker":"","priority":0,"tag":"v","to":["public"],"uuid":"","value":false}}},
-		"tags":{"c":{"s":{"t":{"columns":{"#1":{"k":""},"b":{"k":""}},"names":{"#1":"a","b":"b"},"table":{"k":"v"},"uuid":"u1"}}}},
-		"version":1}`
-	want = strings.NewReplacer("\n", "", "\t", "").Replace(want)
-	if got, err := json.Marshal(s.root); err != nil || string(got) != want {
-		t.Errorf("%s\nwant\n%s", got, want)
-	}
-	for admin, want := range map[string]string{"": `{"members":{},"options":{},"roles":{},"version":0}`, "a": `{"admin":"role:a","members":{"role:a":[]},"options":{},"roles":{"a":{"at":"","by":""}},"version":0}`} {
-		if got, err := json.Marshal(empty(admin).root); err != nil || string(got) != want {
-			t.Errorf("before the first change: %s, want %s", got, want)
-		}
 	}
 }

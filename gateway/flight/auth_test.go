@@ -215,6 +215,12 @@ func TestSessionsEnd(t *testing.T) {
 	r.clock.advance(30 * time.Minute)
 	wantCode(t, ok(busy), codes.Unauthenticated)
 
+	// A call that is refused for its cookie does not keep the session busy for ever.
+	stray := r.login("alice")
+	wantCode(t, ok(stray.with("cookie", cookieName+"=another")), codes.Unauthenticated)
+	r.clock.advance(61 * time.Minute)
+	wantCode(t, ok(stray), codes.Unauthenticated)
+
 	gone := r.login("alice")
 	wantCode(t, ok(gone), codes.OK)
 	r.users.mu.Lock()

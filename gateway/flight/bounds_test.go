@@ -523,3 +523,26 @@ func TestBindPanics(t *testing.T) {
 		}
 	}
 }
+
+// Close comes back when no call runs any more, also of those that it cut off.
+func TestCloseWaitsForHandlers(t *testing.T) {
+	r := newRig(t)
+	c := r.login("admin")
+	info, err := c.Execute(c.ctx, "SELECT 'slow'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = c.read(info.Endpoint[0].Ticket) }()
+	<-r.engine.started
+	time.AfterFunc(50*time.Millisecond, func() { close(r.engine.free) })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.server.Close(ctx); err == nil {
+		t.Error("a call was cut off without a word")
+	}
+	select {
+	case <-r.engine.free:
+	default:
+		t.Error("closed while a call runs")
+	}
+}

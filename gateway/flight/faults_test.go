@@ -345,6 +345,11 @@ func TestNestedTypes(t *testing.T) {
 			t.Errorf("%s may be sent", around(bad)[i])
 		}
 	}
+	sorted := arrow.MapOf(arrow.BinaryTypes.String, ok.Type)
+	sorted.KeysSorted = true
+	if got, err := publicType(sorted); err != nil || !got.(*arrow.MapType).KeysSorted {
+		t.Errorf("%v, %v", got, err)
+	}
 	for _, typ := range []arrow.DataType{arrow.ListViewOf(ok.Type), arrow.LargeListViewOf(ok.Type), arrow.BinaryTypes.BinaryView, arrow.DenseUnionOf([]arrow.Field{ok}, []arrow.UnionTypeCode{0}), arrow.SparseUnionOf([]arrow.Field{ok}, []arrow.UnionTypeCode{0}), arrowext.NewOpaqueType(bad.Type, "n", "v")} {
 		if _, err := publicType(typ); err == nil {
 			t.Errorf("%s may be sent", typ)
@@ -363,6 +368,7 @@ func TestNestedTypes(t *testing.T) {
 	}
 	for name, want := range map[string]arrow.DataType{
 		"DECIMAL(1,0)": &arrow.Decimal128Type{Precision: 1}, "DECIMAL(38,38)": &arrow.Decimal128Type{Precision: 38, Scale: 38}, "INTEGER[1]": arrow.FixedSizeListOf(1, arrow.PrimitiveTypes.Int32),
+		"DECIMAL( 5 , 2 )": &arrow.Decimal128Type{Precision: 5, Scale: 2}, "INTEGER[ 3 ]": arrow.FixedSizeListOf(3, arrow.PrimitiveTypes.Int32),
 		`STRUCT(a_Zz09 INTEGER, "" DATE, "x""" DATE)`: arrow.StructOf(
 			arrow.Field{Name: "a_Zz09", Type: arrow.PrimitiveTypes.Int32, Nullable: true}, arrow.Field{Name: "", Type: arrow.FixedWidthTypes.Date32, Nullable: true}, arrow.Field{Name: `x"`, Type: arrow.FixedWidthTypes.Date32, Nullable: true}),
 	} {
@@ -522,7 +528,7 @@ func TestInnerMessages(t *testing.T) {
 	if _, err := a.open(pack(t, &pb.ActionCreatePreparedStatementRequest{Query: "x"})); err != nil {
 		t.Error(err)
 	}
-	for what, body := range map[string][]byte{"another message": pack(t, &pb.ActionClosePreparedStatementRequest{}), "no Any": {0xff}, "a broken one": append(pack(t, &pb.ActionCreatePreparedStatementRequest{}), 0x12, 1, 0xff)} {
+	for what, body := range map[string][]byte{"another message": pack(t, &pb.ActionClosePreparedStatementRequest{}), "no Any": {0xff}, "an Any that is cut off": append(pack(t, &pb.ActionCreatePreparedStatementRequest{Query: "x"}), 0x12, 9), "a broken one": append(pack(t, &pb.ActionCreatePreparedStatementRequest{}), 0x12, 1, 0xff)} {
 		if _, err := a.open(body); err != errCommand {
 			t.Errorf("%s: %v", what, err)
 		}

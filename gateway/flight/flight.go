@@ -89,7 +89,6 @@ func New(c Config) (*Server, error) {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 2 * time.Minute, Timeout: 20 * time.Second}),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
-		grpc.WaitForHandlers(true),
 	}
 	if certs != nil {
 		opts = append(opts, grpc.Creds(certs.credentials()))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -41,6 +42,49 @@ func TestCascadeIsSorted(t *testing.T) {
 	}
 	if !slices.IsSorted(got) {
 		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+}
+
+// What is done and undone leaves the document to the letter as it was, and a cascade says what it left.
+func TestThereAndBack(t *testing.T) {
+	base := []policy.Change{
+		{Op: policy.OpCreateRole, Role: "r"},
+		{Op: policy.OpCreateRole, Role: "q"},
+		{Op: policy.OpAllow, Principal: "role:r", Privilege: "SELECT", Object: tableT, Columns: []string{"a"}},
+		{Op: policy.OpAllow, Principal: "role:r", Privilege: "SELECT", Object: futureS, Except: []string{"t"}},
+	}
+	want := settled(t, base...)
+	undo := func(op policy.RightsOp, c policy.Change) policy.Change { c.Op = op; return c }
+	member := policy.Change{Op: policy.OpAddMember, Role: "r", Principal: "role:q", Option: true}
+	column := policy.Change{Op: policy.OpAllow, Principal: "role:r", Privilege: "SELECT", Object: tableT, Columns: []string{"b"}, Fields: map[string]int{"b": 2}, Via: []policy.Principal{"user:x"}, Option: true}
+	option := policy.Change{Op: policy.OpAllow, Principal: "role:r", Privilege: "SELECT", Object: tableT, Columns: []string{"a"}, Option: true}
+	future := policy.Change{Op: policy.OpAllow, Principal: "role:r", Privilege: "SELECT", Object: futureS, Except: []string{"t"}, Option: true}
+	plain := func(c policy.Change) policy.Change { c.Option = false; return c }
+	for _, c := range [][]policy.Change{
+		{member, undo(policy.OpRemoveMember, plain(member))},
+		{member, undo(policy.OpRemoveMember, member), undo(policy.OpRemoveMember, plain(member))},
+		{{Op: policy.OpAddMember, Role: "r", Principal: "user:x"}, {Op: policy.OpRemoveMember, Role: "r", Principal: "user:x"}},
+		{column, undo(policy.OpRevoke, plain(column))},
+		{column, undo(policy.OpRevoke, column), undo(policy.OpRevoke, plain(column))},
+		{option, undo(policy.OpRevoke, option)},
+		{future, undo(policy.OpRevoke, future)},
+		{{Op: policy.OpDeny, Principal: "public", Privilege: "SELECT", Object: catalog}, {Op: policy.OpUndeny, Principal: "public", Privilege: "SELECT", Object: catalog}},
+		{{Op: policy.OpCreateRole, Role: "p"}, {Op: policy.OpAddMember, Role: "p", Principal: "role:q", Option: true}, {Op: policy.OpDropRole, Role: "p"}},
+		{{Op: policy.OpCreateRole, Role: "p"}, {Op: policy.OpAddMember, Role: "q", Principal: "role:p"}, {Op: policy.OpAllow, Principal: "role:p", Privilege: "SELECT", Object: catalog}, {Op: policy.OpDropRole, Role: "p"}},
+	} {
+		got := settled(t, slices.Concat(base, c)...)
+		if !reflect.DeepEqual(got.root, want.root) {
+			a, _ := json.Marshal(got.root)
+			b, _ := json.Marshal(want.root)
+			t.Errorf("%+v:\n%s\nwant\n%s", c, a, b)
+		}
+	}
+	giver := policy.Change{Op: policy.OpAllow, Principal: "user:x", Privilege: "SELECT", Object: tableT, Option: true}
+	taken := undo(policy.OpRevoke, giver)
+	taken.Dependants = "cascade"
+	_, made, err := settled(t, slices.Concat(base, []policy.Change{giver, column})...).apply(newEdit(), []policy.Change{taken}, stamp{})
+	if err != nil || len(made) != 2 || made[1].Before != "allow (b, a) b=#2 #2 via user:x with grant option (#2)" || made[1].After != "allow (a)" {
+		t.Errorf("%+v, %v", made, err)
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *Store) openFile(ctx context.Context) error {
 
 func openSQLite(ctx context.Context, file string) (*sqliteLog, error) {
 	u := url.URL{Scheme: "file", Opaque: url.PathEscape(file), RawQuery: url.Values{
-		"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"}, "_txlock": {"immediate"},
+		"_pragma": {"journal_mode(WAL)", "synchronous(FULL)", "busy_timeout(5000)"},
 	}.Encode()}
 	db, err := sql.Open("sqlite", u.String())
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -294,7 +295,22 @@ func TestOldRights(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond) // between two looks at a condition
 	}
+	// One that never hears of its database again after it was opened has rights of that time.
+	deaf := start(t, grants.Config{Postgres: auth.NewSecret(dsn), Now: func() time.Time {
+		if at, _, _, _ := runtime.Caller(1); strings.HasSuffix(runtime.FuncForPC(at).Name(), ".listen") {
+			panic("canary")
+		}
+		return time.Unix(0, now.Load())
+	}})
 	stop()
+	now.Store(began.Add(5 * time.Second).UnixNano())
+	if _, err := deaf.Current(); err != nil {
+		t.Error(err)
+	}
+	now.Store(began.Add(5*time.Second + 1).UnixNano())
+	if _, err := deaf.Current(); !errors.Is(err, policy.ErrRightsUnavailable) {
+		t.Errorf("of a store that hears nothing: %v", err)
+	}
 	for after, ok := range map[time.Duration]bool{0: true, 5 * time.Second: true, 5*time.Second + 1: false} {
 		now.Store(began.Add(after).UnixNano())
 		if r, err := s.Current(); (err == nil) != ok || !ok && !errors.Is(err, policy.ErrRightsUnavailable) || ok && privileges(r, "user:ann") == nil {

@@ -35,7 +35,7 @@ var valueForms = []string{
 	"1", "1.5", "'x'", "true", "NULL", "c_int", "c_text", "c_date", "c_dec", "c_dec38", "c_double", "d20", "d21", "d22", "c_int + 1", "c_int * 1.5", "c_double + 1", "c_double - 1.5", "1.5 * c_double", "c_double * c_int", "c_double * c_text", "c_double / 2", "c_dec * 1.5", "1.5 * c_dec", "c_dec + 1.5", "c_dec * 2", "c_dec * c_dec",
 	"c_dec * 12345678.1234567890", "c_dec * 12345678.12345678901", "c_dec * .5", "d20 * 0.12345678901234567", "d21 * 0.12345678901234567", "d22 * 0.12345678901234567", "c_dec18 * 1.5", "-c_double + 1", "CAST(c_text AS INTEGER)", "CAST(c_int AS DECIMAL(5, 1))", "CAST(c_int AS VARCHAR(3))", "CAST(c_text AS INTEGER[])", "count(*)", "count(c_text)",
 	"sum(c_int)", "sum(c_dec)", "sum(c_double)", "sum(c_text)", "sum(c_ubig)", "sum(c_utiny)", "avg(c_int)", "avg(c_text)", "mean(c_dec)", "min(c_int)", "max(c_text)", "any_value(c_date)", "first(c_int)", "last(c_int)", "min(c_int, 2)", "sum(c_int) OVER ()", "lag(c_int) OVER ()", "lower(c_text)", "coalesce(c_int, 1)", "c_real", "c_real * 1.5", "c_huge", "c_tiny",
-	"c_int = 1", "(SELECT c_int FROM u LIMIT 1)", "(SELECT max(c_int) FROM u)", "{'a': c_int}", "c_list", "c_bool", "current_date", "min(c_int) FILTER (WHERE c_bool)", "t",
+	"c_int = 1", "(SELECT c_int FROM u LIMIT 1)", "(SELECT max(c_int) FROM u)", "CAST(c_text AS INTEGER) + count(*) OVER ()", "CAST(c_text AS INTEGER) + sum(c_int) OVER (PARTITION BY c_int)", "count(*) / 0", "{'a': c_int}", "c_list", "c_bool", "current_date", "min(c_int) FILTER (WHERE c_bool)", "t",
 }
 
 var valuePlaces = []string{

@@ -90,6 +90,7 @@ func shortTexts() []string {
 	add([]string{"/*", "*/", "--", "\n", "-", "*"}, 4)
 	add([]string{"E'", "\\", "'", "a", "u&'"}, 4)
 	add([]string{"+", "-", "@", "=", "<", "1"}, 5)
+	add([]string{"u", "a", "&", "'", `"`}, 4)
 	return out
 }
 

@@ -35,3 +35,15 @@ func TestConverts(t *testing.T) {
 		}
 	}
 }
+
+// TestIntervalUnits: each unit is one, alone and as many.
+func TestIntervalUnits(t *testing.T) {
+	for _, unit := range []string{"year", "quarter", "month", "week", "day", "hour", "minute", "second"} {
+		if !converts("1 "+unit, "INTERVAL") || !converts("-12345 "+unit+"s", "INTERVAL") || converts("123456 "+unit, "INTERVAL") || converts("1 "+unit+" 1", "INTERVAL") {
+			t.Errorf("%s is no unit", unit)
+		}
+	}
+	if converts("1 century", "INTERVAL") || converts("day", "INTERVAL") {
+		t.Error("what may not convert counts as sure")
+	}
+}

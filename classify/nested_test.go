@@ -1,6 +1,9 @@
 package classify
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestNestedLists refuses what goes through one list for each element of another.
 func TestNestedLists(t *testing.T) {
@@ -36,6 +39,29 @@ func TestNestedLists(t *testing.T) {
 			t.Errorf("%s: %v", c.sql, err)
 		} else if err != nil {
 			wantOurError(t, c.sql, err)
+		}
+	}
+}
+
+// TestWalkers: each function that goes through a list is known to.
+func TestWalkers(t *testing.T) {
+	tables := shapes{}
+	tables.declare("t(a BIGINT)")
+	for _, name := range []string{
+		"contains", "filter", "reduce", "apply", "flatten", "unnest", "map_contains", "map_contains_value", "map_extract", "map_extract_value", "map_keys", "map_values", "map_entries", "map_from_entries", "map_concat", "map",
+		"cardinality", "element_at", "json_contains", "to_json", "row_to_json", "struct_contains", "struct_position", "list_sum", "list_sort", "array_length", "array_has",
+	} {
+		_, err := tables.bind("WITH c AS (SELECT list(a) l FROM t) SELECT list_filter(l, x -> " + name + "(l) IS NULL) FROM c")
+		if _, known := lookFunction(name); known && (err == nil || !strings.Contains(err.Error(), name+" inside of a lambda")) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if walksList(name) != true {
+			t.Errorf("%s does not go through lists", name)
+		}
+	}
+	for _, name := range []string{"list_value", "list_pack", "array_value", "lower", "length"} {
+		if walksList(name) {
+			t.Errorf("%s goes through lists", name)
 		}
 	}
 }

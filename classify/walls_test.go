@@ -219,6 +219,9 @@ func TestMoreWalls(t *testing.T) {
 		{"SELECT a FROM t QUALIFY a", func(s *pgquery.SelectStmt) {
 			s.WindowClause = append(s.WindowClause, &pgquery.Node{Node: &pgquery.Node_WindowDef{WindowDef: &pgquery.WindowDef{Name: "w"}}})
 		}, "unsupported: WINDOW after QUALIFY"},
+		{"SELECT lag(a IGNORE NULLS) OVER ()", func(s *pgquery.SelectStmt) {
+			s.TargetList[0].GetResTarget().Val.GetFuncCall().Args[1].GetFuncCall().Args = []*pgquery.Node{pgquery.MakeAConstIntNode(1, -1)}
+		}, "unsupported: IGNORE NULLS in another place (at character 14)"},
 		{"SELECT a = ANY (SELECT 1)", func(s *pgquery.SelectStmt) {
 			s.TargetList[0].GetResTarget().Val.GetSubLink().OperName = []*pgquery.Node{pgquery.MakeStrNode("="), pgquery.MakeStrNode("=")}
 		}, "unsupported: operator = with a subquery (at character 10)"},

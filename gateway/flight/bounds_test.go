@@ -504,6 +504,14 @@ func TestHeartbeatFails(t *testing.T) {
 	if err := r.server.send(ctx, cancel, &brokenGet{brokenStream{ctx: ctx, send: broken}}, reader); err == nil || ctx.Err() == nil {
 		t.Errorf("%v, %v", err, ctx.Err())
 	}
+	// What was made and cannot be sent any more is freed.
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		reader := &fakeReader{p: &fakePrepared{engine: &fakeEngine{mem: mem}, scene: "batches"}, ctx: ctx, left: 9}
+		if err := r.server.send(ctx, cancel, &brokenGet{brokenStream{ctx: ctx, send: broken}}, reader); err == nil {
+			t.Error("sent")
+		}
+	}
 }
 
 // panicking is a stream that panics when it is read.

@@ -265,6 +265,9 @@ func TestNoRandomness(t *testing.T) {
 		t.Error("a server without an authenticator")
 	}
 	ls := r.server.logins
+	if l, err := ls.make(auth.Identity{}, "", ""); err == nil || l != nil {
+		t.Error("a session of nobody")
+	}
 	ls.cfg.Rand = strings.NewReader("short")
 	if _, err := ls.make(r.users.identity("alice"), "", ""); err == nil {
 		t.Error("a session without randomness")

@@ -206,6 +206,33 @@ func TestEqualTreesSeesEveryChange(t *testing.T) {
 	}
 }
 
+// TestIgnoreNulls: the window functions that know it take it, and no other function does; the comparisons go with ANY and ALL, and no
+// other operator does.
+func TestIgnoreNulls(t *testing.T) {
+	for _, name := range []string{"lag", "lead", "first_value", "last_value", "nth_value", "sum", "rank", "first", "max", "ntile"} {
+		takes := strings.HasSuffix(name, "_value") || name[0] == 'l'
+		for _, text := range []string{"SELECT " + name + "(a, 2 IGNORE NULLS) OVER (ORDER BY b)", "SELECT " + name + "(a, 2) IGNORE NULLS OVER (ORDER BY b)"} {
+			_, err := Parse(text)
+			if takes && err != nil || !takes && (err == nil || !strings.Contains(err.Error(), "IGNORE NULLS in another place")) {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+		if _, err := Parse("SELECT " + name + "(a, 2 IGNORE NULLS)"); err == nil {
+			t.Errorf("%s takes it without OVER", name)
+		}
+	}
+	for _, op := range []string{"=", "<>", "!=", "<", "<=", ">", ">=", "+", "||", "~", "@>", "~~", "^@"} {
+		compares := strings.Trim(op, "=<>!") == ""
+		for _, form := range []string{"a %s ANY (b)", "a %s ALL (b)", "a %s ANY (SELECT b)", "a %s ALL (SELECT b)"} {
+			text := "SELECT " + fmt.Sprintf(form, op)
+			_, err := Parse(text)
+			if compares && err != nil || !compares && (err == nil || !strings.Contains(err.Error(), "operator "+op+" with ")) {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
+}
+
 // TestLambdaFunctions: an arrow is a lambda where a function takes one, and a look into a document elsewhere.
 func TestLambdaFunctions(t *testing.T) {
 	for _, name := range []string{

@@ -275,6 +275,9 @@ func TestStates(t *testing.T) {
 		"SELECT last(s) FROM t GROUP BY i":                                                true,
 		"SELECT median(i) FROM t GROUP BY ALL HAVING mode(s) > ''":                        false,
 		"SELECT i FROM t GROUP BY ALL HAVING mode(s) > ''":                                true,
+		"SELECT approx_quantile(i, 0.5) FROM t GROUP BY i":                                true,
+		"SELECT approx_count_distinct(s) FROM t GROUP BY i":                               true,
+		"SELECT approx_top_k(s, 3) FROM t GROUP BY i":                                     true,
 		"SELECT DISTINCT s FROM t":                                                        false,
 	} {
 		s, err := x.rawAs("alice", "WITH t AS MATERIALIZED (SELECT i, i::VARCHAR s FROM range(10) r(i)) "+text, 0)

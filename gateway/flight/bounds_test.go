@@ -507,11 +507,19 @@ func TestHeartbeatFails(t *testing.T) {
 	// What was made and cannot be sent any more is freed.
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
-		reader := &fakeReader{p: &fakePrepared{engine: &fakeEngine{mem: mem}, scene: "batches"}, ctx: ctx, left: 9}
+		reader := &late{fakeReader{p: &fakePrepared{engine: &fakeEngine{mem: mem}}, ctx: ctx, left: 1}}
 		if err := r.server.send(ctx, cancel, &brokenGet{brokenStream{ctx: ctx, send: broken}}, reader); err == nil {
 			t.Error("sent")
 		}
 	}
+}
+
+// late is a reader whose rows come when the call is over.
+type late struct{ fakeReader }
+
+func (l *late) Next() bool {
+	<-l.ctx.Done()
+	return l.fakeReader.Next()
 }
 
 // panicking is a stream that panics when it is read.

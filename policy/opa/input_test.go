@@ -139,6 +139,10 @@ func TestResourceOfInput(t *testing.T) {
 			is(t, string(op), resource(op, c.r, everything), c.want)
 		}
 	}
+	table.Columns, table.Uses = table.Columns[:1], nil
+	is(t, "of one column", tableDetail(table, everything), `{"name": "c.s.t", "kind": "table", "uuid": "u1", "version": "tag1", "tags": ["k", "k=v"],
+		"columns": {"a": {"type": "BIGINT", "field_id": 1, "tags": []}}, "used": {"output": [], "filter": [], "join": [], "group": [], "order": []}}`)
+	table.Columns = table.Columns[:2]
 	about := &reads{}
 	about.note(ast.MustParseRef("input.table.gateway.columns")[1:])
 	is(t, "cut to what is looked at", resource(policy.SelectColumns, all, about), `{"table": {"catalogName": "c", "schemaName": "s", "tableName": "t", "columns": ["a", "b"], "gateway": {"columns": {
@@ -173,6 +177,11 @@ func TestReads(t *testing.T) {
 		`a contains input.x.y if true`:                                  "x.y",
 		"f(x) := x.y\na := f(input.z)":                                  "z",
 		`a := b if { b := input.x.z } else := input.other`:              "other x.z",
+		`a := data.names[input.x.key]`:                                  "x.key",
+		`a := {"k": 1}[input.x.key]`:                                    "x.key",
+		`a := [v | v := data.rest[input.x.key].of[input.z]]`:            "x.key z",
+		"a := 1\nx.b[input.x.key].c := 1":                               "x.key",
+		"a := 1\nx.b[input.x.key] contains input.z":                     "x.key z",
 		`a := data.inputs.x.y`:                                          "",
 		`a := [k | some k, _ in input.x.y]`:                             "x.y",
 		`a if { every v in input.x { v == input.y.z } }`:                "x y.z",

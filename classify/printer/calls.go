@@ -38,7 +38,10 @@ func (p *printer) call(f *pgquery.FuncCall) {
 		p.rewritten(form, f)
 		return
 	}
-	if n := p.d.functions[name]; n != "" {
+	args, ignore := f.Args, false
+	if n, rest := p.byArgs(name, args); n != "" {
+		name, args = n, rest
+	} else if n := p.d.functions[name]; n != "" {
 		name = n
 	} else if p.d.closed {
 		p.fail("the function %s", name)
@@ -56,13 +59,15 @@ func (p *printer) call(f *pgquery.FuncCall) {
 	if f.AggStar {
 		p.put("*")
 	}
-	args, ignore := f.Args, false
 	if k := len(args) - 1; k >= 0 && p.nameOf(args[k].GetFuncCall()) == classify.MarkerIgnore {
 		args, ignore = args[:k], true
 	}
 	p.list(args, p.expr)
 	if ignore {
 		p.put(" IGNORE NULLS")
+	}
+	if p.d.closed && (ignore || len(f.AggOrder) > 0) {
+		p.fail("IGNORE NULLS, or ORDER BY inside of a function")
 	}
 	if len(f.AggOrder) > 0 {
 		if f.AggWithinGroup {
@@ -73,6 +78,11 @@ func (p *printer) call(f *pgquery.FuncCall) {
 		p.list(f.AggOrder, p.sortBy)
 	}
 	p.put(")")
+	p.over(f)
+}
+
+// over prints what may follow a call: FILTER and OVER.
+func (p *printer) over(f *pgquery.FuncCall) {
 	if f.AggFilter != nil {
 		p.put(" FILTER (WHERE ")
 		p.expr(f.AggFilter)
@@ -88,20 +98,48 @@ func (p *printer) call(f *pgquery.FuncCall) {
 	}
 }
 
+// byArgs returns the engine's name of a function that depends on its arguments, with those that are left.
+func (p *printer) byArgs(name string, args []*pgquery.Node) (string, []*pgquery.Node) {
+	if len(p.d.byArgs) == 0 || len(args) == 0 {
+		return "", nil
+	}
+	if c := args[0].GetAConst(); c.GetSval() != nil {
+		if n := p.d.byArgs[name+"/"+strings.ToLower(c.GetSval().GetSval())]; n != "" {
+			return n, args[1:]
+		}
+	}
+	last := len(args) - 1
+	if text, ok := number(&pgquery.A_Const{Val: args[last].GetAConst().GetVal()}); ok && last > 0 {
+		if n := p.d.byArgs[fmt.Sprintf("%s/%d.%s", name, len(args), text)]; n != "" {
+			return n, args[:last]
+		}
+	}
+	return p.d.byArgs[fmt.Sprintf("%s/%d", name, len(args))], args
+}
+
 // rewritten prints a call that is spelled out.
 func (p *printer) rewritten(form string, f *pgquery.FuncCall) {
-	if len(f.Args) != 1 || f.AggStar || f.AggDistinct || f.AggFilter != nil || f.Over != nil || len(f.AggOrder) > 0 {
+	if len(f.Args) != 1 || f.AggStar || len(f.AggOrder) > 0 || f.AggDistinct && !strings.Contains(form, "{distinct}") {
 		p.fail("%s with more than one argument", p.nameOf(f))
 		return
 	}
-	inner := &printer{d: p.d, depth: p.depth}
-	inner.expr(f.Args[0])
-	text, err := inner.result()
-	if err != nil {
-		p.err = err
-		return
+	distinct := ""
+	if f.AggDistinct {
+		distinct = "DISTINCT "
 	}
-	p.put(fmt.Sprintf(form, text))
+	x, over := p.part(func(inner *printer) { inner.expr(f.Args[0]) }), p.part(func(inner *printer) { inner.over(f) })
+	p.put(strings.NewReplacer("{distinct}", distinct, "{x}", x, "{over}", over).Replace(form))
+}
+
+// part is what print prints, apart.
+func (p *printer) part(print func(*printer)) string {
+	inner := &printer{d: p.d, depth: p.depth}
+	print(inner)
+	text, err := inner.result()
+	if err != nil && p.err == nil {
+		p.err = err
+	}
+	return text
 }
 
 // marker prints what a marker stands for.
@@ -236,6 +274,9 @@ func (p *printer) window(w *pgquery.WindowDef) {
 	p.put("(")
 	sep := ""
 	if w.Refname != "" {
+		if p.d.closed {
+			p.fail("a window that adds to another one")
+		}
 		p.ident(w.Refname)
 		sep = " "
 	}
@@ -252,12 +293,15 @@ func (p *printer) window(w *pgquery.WindowDef) {
 	if o := w.FrameOptions; o&frameNonDefault != 0 {
 		p.put(sep)
 		p.frame(w, o)
+	} else if p.d.closed && len(w.OrderClause) > 0 {
+		// An engine that knows that no two rows are equal would take a frame of rows.
+		p.put(sep, "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
 	}
 	p.put(")")
 }
 
 func (p *printer) frame(w *pgquery.WindowDef, o int32) {
-	if o&^frameKnown != 0 {
+	if o&^frameKnown != 0 || p.d.closed && o&frameExclude != 0 {
 		p.fail("a window frame")
 	}
 	switch {
@@ -300,12 +344,25 @@ func (p *printer) bound(offset *pgquery.Node, first, last, current, preceding, f
 	case current:
 		p.put("CURRENT ROW")
 	case preceding:
-		p.operand(offset)
+		p.offset(offset)
 		p.put(" PRECEDING")
 	case following:
-		p.operand(offset)
+		p.offset(offset)
 		p.put(" FOLLOWING")
 	default:
 		p.fail("a window frame's bound")
 	}
+}
+
+// offset prints the distance of a frame's bound.
+func (p *printer) offset(n *pgquery.Node) {
+	if p.d.closed {
+		if _, ok := n.GetAConst().GetVal().(*pgquery.A_Const_Ival); !ok {
+			p.fail("a window frame's bound that is no number")
+			return
+		}
+		p.place(n)
+		return
+	}
+	p.operand(n)
 }

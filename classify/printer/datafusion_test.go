@@ -17,13 +17,31 @@ func TestDataFusion(t *testing.T) {
 		{"SELECT 1e3", `SELECT CAST('1e3' AS DOUBLE)`},
 		{"SELECT a FROM t ORDER BY 1 LIMIT 2 OFFSET 3", `SELECT "a" FROM "t" ORDER BY 1 LIMIT 2 OFFSET 3`},
 		{"SELECT a, count(*) FROM t GROUP BY 1", `SELECT "a", "count"(*) FROM "t" GROUP BY 1`},
-		{"SELECT avg(a + 1) FROM t", `SELECT (CAST(sum("a" + CAST(1 AS INT)) AS DOUBLE) / CAST(count("a" + CAST(1 AS INT)) AS DOUBLE)) FROM "t"`},
+		{"SELECT avg(a + 1) FROM t", `SELECT gw_quotient(sum("a" + CAST(1 AS INT)), count("a" + CAST(1 AS INT))) FROM "t"`},
 		{"SELECT d - INTERVAL '90' DAY FROM t", `SELECT "d" - INTERVAL '90' DAY FROM "t"`},
 		{
 			"SELECT CAST(a AS DECIMAL), CAST(a AS DECIMAL(9, 2)), CAST(a AS TIMESTAMP) FROM t",
 			`SELECT CAST("a" AS DECIMAL(18, 3)), CAST("a" AS DECIMAL(9, 2)), CAST("a" AS TIMESTAMP(6)) FROM "t"`,
 		},
-		{"SELECT substring(a, 1, 2), length(a) FROM t", `SELECT "substr"("a", CAST(1 AS INT), CAST(2 AS INT)), "character_length"("a") FROM "t"`},
+		{"SELECT substring(a, 1, 2), length(a) FROM t", `SELECT "gw_substr_3"("a", CAST(1 AS INT), CAST(2 AS INT)), "gw_length"("a") FROM "t"`},
+		{
+			"SELECT round(a, 2), round(a), extract(year FROM d), date_trunc('month', d) FROM t",
+			`SELECT "gw_round_2"("a"), "gw_round_0"("a"), "gw_part_year"("d"), "gw_trunc_month"("d") FROM "t"`,
+		},
+		{"SELECT a % 2, a // 2, greatest(a, 2) FROM t", `SELECT gw_mod("a", CAST(2 AS INT)), gw_div("a", CAST(2 AS INT)), gw_greatest("a", CAST(2 AS INT)) FROM "t"`},
+		{
+			"SELECT avg(DISTINCT a) FILTER (WHERE a > 1) FROM t",
+			`SELECT gw_quotient(sum(DISTINCT "a") FILTER (WHERE "a" > CAST(1 AS INT)), count(DISTINCT "a") FILTER (WHERE "a" > CAST(1 AS INT))) FROM "t"`,
+		},
+		{
+			"SELECT max(a) OVER (PARTITION BY b ORDER BY c) FROM t",
+			`SELECT gw_sorted(max(gw_sortable("a")) OVER (PARTITION BY "b" ORDER BY "c" RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)) FROM "t"`,
+		},
+		{
+			"SELECT sum(a) OVER w FROM t WINDOW w AS (ORDER BY b ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
+			`SELECT "sum"("a") OVER "w" FROM "t" WINDOW "w" AS (ORDER BY "b" ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)`,
+		},
+		{"SELECT a, grouping(a) FROM t GROUP BY ROLLUP (a)", `SELECT "a", CAST(grouping("a") AS BIGINT) FROM "t" GROUP BY ROLLUP("a")`},
 	} {
 		got, err := printed(t, c.text)
 		if err != nil || got != c.want {
@@ -31,7 +49,9 @@ func TestDataFusion(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"SELECT upper(a) FROM t", "SELECT avg(DISTINCT a) FROM t", "SELECT a // 2 FROM t", "SELECT a % 2 FROM t", "SELECT current_date",
+		"SELECT md5(a) FROM t", "SELECT max(DISTINCT a) FROM t", "SELECT round(a, b) FROM t", "SELECT current_date", "SELECT date_trunc(a, d) FROM t",
+		"SELECT lag(a IGNORE NULLS) OVER (ORDER BY b) FROM t", "SELECT sum(a) OVER (ORDER BY b ROWS a PRECEDING) FROM t",
+		"SELECT sum(a) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) FROM t", "SELECT sum(a) OVER (w ORDER BY b) FROM t WINDOW w AS ()",
 		"SELECT TRY_CAST(a AS INTEGER) FROM t", "SELECT [1, 2]", "SELECT CAST(a AS INTEGER[]) FROM t", "SELECT CAST(a AS UUID) FROM t",
 		"SELECT 99999999999999999999", "SELECT d - to_days(3) FROM t", "SELECT a ~ 'x' FROM t", "SELECT d + INTERVAL '1 day 2 hours' FROM t",
 		"SELECT * FROM generate_series(1, 3)", "SELECT CAST(a AS TIMESTAMPTZ) FROM t",

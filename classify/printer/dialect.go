@@ -18,10 +18,18 @@ type Dialect struct {
 	// functions maps names of functions to the engine's; a name that is not here is printed as it is, or not at all if closed.
 	functions map[string]string
 	closed    bool
-	// rewrites are functions of one argument that are spelled out; %[1]s stands for the argument.
+	// rewrites are functions of one argument that are spelled out: {x} stands for the argument, {over} for what follows the call, FILTER and
+	// OVER, and {distinct} for DISTINCT, which there can't be otherwise.
 	rewrites map[string]string
+	// byArgs are functions whose name in the engine depends on the number of arguments, "substr/2", or on a first or last argument that is
+	// constant and no argument there: "date_part/year", "round/2.0".
+	byArgs map[string]string
+	// calls are operators that are functions in the engine.
+	calls map[string]string
 	// defaults are the modifiers of types that have none.
 	defaults map[string]string
+	// grouping is the form of GROUPING, {x} its arguments; "": as it is.
+	grouping string
 	// number gives the text of a numeric literal inside of an expression; nil: as it is.
 	number func(string) (string, bool)
 	// quoted: an interval's number is a text.

@@ -92,7 +92,7 @@ func (p *printer) expr(n *pgquery.Node) {
 	case *pgquery.Node_GroupingSet:
 		p.groupingSet(t.GroupingSet)
 	case *pgquery.Node_GroupingFunc:
-		p.args("GROUPING", t.GroupingFunc.Args)
+		p.grouping(t.GroupingFunc)
 	case *pgquery.Node_AIndirection:
 		p.indirection(t.AIndirection)
 	case *pgquery.Node_AArrayExpr:
@@ -273,12 +273,26 @@ func (p *printer) caseExpr(c *pgquery.CaseExpr) {
 	p.put("END")
 }
 
+func (p *printer) grouping(g *pgquery.GroupingFunc) {
+	if p.d.grouping == "" {
+		p.args("GROUPING", g.Args)
+		return
+	}
+	p.put(strings.ReplaceAll(p.d.grouping, "{x}", p.part(func(inner *printer) { inner.list(g.Args, inner.expr) })))
+}
+
 func (p *printer) minMax(m *pgquery.MinMaxExpr) {
+	name := func(n string) string {
+		if f := p.d.functions[n]; f != "" {
+			return f
+		}
+		return n
+	}
 	switch m.Op {
 	case pgquery.MinMaxOp_IS_GREATEST:
-		p.args("greatest", m.Args)
+		p.args(name("greatest"), m.Args)
 	case pgquery.MinMaxOp_IS_LEAST:
-		p.args("least", m.Args)
+		p.args(name("least"), m.Args)
 	default:
 		p.fail("%v", m.Op)
 	}

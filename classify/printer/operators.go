@@ -23,6 +23,10 @@ func (p *printer) operator(e *pgquery.A_Expr) {
 	}
 	switch e.Kind {
 	case pgquery.A_Expr_Kind_AEXPR_OP:
+		if f := p.d.calls[name]; f != "" && e.Lexpr != nil {
+			p.args(f, []*pgquery.Node{e.Lexpr, e.Rexpr})
+			return
+		}
 		if op == "" {
 			p.fail("an operator")
 		}

@@ -37,6 +37,8 @@ func TestBarrier(t *testing.T) {
 			raising(condition),
 			"SELECT id FROM orders WHERE " + condition + " AND id >= 0 ORDER BY id LIMIT 1",
 			"SELECT a.id FROM orders a JOIN orders b ON a.id = b.id AND (9223372036854775807 - CAST(" + high + " AS BIGINT)) + CAST(a.id AS BIGINT) + CAST(1 AS BIGINT) > 0",
+			"SELECT id, rank() OVER (ORDER BY (9223372036854775807 - CAST(" + high + " AS BIGINT)) + CAST(id AS BIGINT) + CAST(1 AS BIGINT)) AS r FROM orders",
+			"SELECT max(CAST((9223372036854775807 - CAST(" + high + " AS BIGINT)) + CAST(id AS BIGINT) + CAST(1 AS BIGINT) AS DECIMAL(20, 0))) AS s FROM orders",
 			"SELECT sum((9223372036854775807 - CAST(" + high + " AS BIGINT)) + CAST(id AS BIGINT) + CAST(1 AS BIGINT)) AS s FROM orders",
 		} {
 			if _, err := p.Rows(t.Context(), text, demands); err != nil {

@@ -30,6 +30,9 @@ func failed(f *wire.Failure) error {
 	if f.GetClass() == wire.Class_CLASS_LOST {
 		return &executors.Error{Kind: executors.KindInternal, Hint: lost, Cause: cause}
 	}
+	if f.GetClass() == wire.Class_CLASS_UNSUPPORTED && f.GetHint() != "" {
+		return unsupported(f.GetHint(), cause)
+	}
 	kind, ok := kinds[f.GetClass()]
 	if !ok {
 		kind = executors.KindInternal

@@ -120,6 +120,9 @@ func newRelation(r *plan.Relation) (*wire.Relation, error) {
 
 // newPayload is a payload without files.
 func newPayload(p *plan.Plan, r *plan.Relation) (*wire.Payload, error) {
+	if r.Scan.Computed {
+		return nil, unsupported("reading a table that has no files", nil)
+	}
 	out := &wire.Payload{Query: p.Query(), Subject: p.Identity().Subject, UserIssuer: p.Identity().Issuer, Relation: r.CTE}
 	var err error
 	if out.Read, err = readSchema(r.Scan.Fields); err != nil {

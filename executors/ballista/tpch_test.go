@@ -1,27 +1,16 @@
 package ballista
 
 import (
-	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"gatehouse/executors"
-	"gatehouse/executors/duckdb"
 	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 	"gatehouse/policy"
 )
-
-// refused are the queries that the cluster does not run, each with the reason.
-var refused = map[string]string{
-	"q03": "it makes text of a date, and years beyond 9999 would be written in another way",
-}
 
 // hiding is a policy over the tables of TPC-H: rows and values are hidden in most of them.
 var hiding = executortest.Policy{
@@ -33,61 +22,9 @@ var hiding = executortest.Policy{
 	"tpch.supplier": {ID: "s", Filters: []policy.Expression{{ID: "f", SQL: "s_nationkey <> 7"}}},
 }
 
-// TestTPCH compares the cluster with the other executor, query by query, with and without a policy.
+// TestTPCH compares the executors with and without a policy.
 func TestTPCH(t *testing.T) {
-	c := sharedCluster(t)
-	home, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := tpc.Open(t.Context(), tpc.Config{Cache: filepath.Join(home, "gatehouse"), Script: "../../testdata/tpc/generate.sh"}, tpc.TPCH)
-	if errors.Is(err, tpc.ErrNoGenerator) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Small groups, so that both executors read each larger table.
-	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 20 }), dir, "tpch")
-	local := executortest.Over(t, func(p executortest.Parts) (executors.Executor, error) {
-		return duckdb.New(duckdb.Config{Verifier: p.Verifier, HashKey: p.HashKey, Allocator: p.Allocator, Now: p.Now, Dir: t.TempDir()})
-	}, dir, "tpch")
-	files, err := filepath.Glob("../../classify/testdata/queries/tpch/*.sql")
-	if err != nil || len(files) != 22 {
-		t.Fatalf("%d queries, %v", len(files), err)
-	}
-	for _, demands := range []struct {
-		name   string
-		policy executortest.Policy
-	}{{"everything", nil}, {"hiding", hiding}} {
-		for _, f := range files {
-			name := strings.TrimSuffix(filepath.Base(f), ".sql")
-			t.Run(demands.name+"/"+name, func(t *testing.T) {
-				text, err := os.ReadFile(f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				started := time.Now()
-				got, err := distributed.Rows(t.Context(), string(text), demands.policy)
-				took := time.Since(started)
-				if reason, ok := refused[name]; ok {
-					if err == nil {
-						t.Errorf("it runs, and is listed as refused: %s", reason)
-					}
-					return
-				}
-				if err != nil {
-					t.Fatalf("%v (%v)", err, errors.Unwrap(err))
-				}
-				want, err := local.Rows(t.Context(), string(text), demands.policy)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Logf("%d rows in %v", len(got), took.Round(time.Millisecond))
-				compare(t, got, want)
-			})
-		}
-	}
+	benchmark(t, tpc.TPCH, 22, nil, []demands{{"everything", nil, 1}, {"hiding", hiding, 1}})
 }
 
 // compare compares rows in any order, floating point up to the last digits.

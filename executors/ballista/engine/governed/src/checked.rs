@@ -114,6 +114,10 @@ impl AggregateUDFImpl for WideSum {
         self.sum.accumulator(args)
     }
 
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        self.sum.create_sliding_accumulator(args)
+    }
+
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         self.sum.state_fields(args)
     }

@@ -7,9 +7,10 @@ use crate::wire::Class;
 /// Starts a class in the text of an error.
 const OPENING: &str = "[gatehouse:";
 
-/// Returns an execution error of a class. Ballista does not run a task again that failed so.
+/// Returns an execution error of a class. Ballista does not run a task again that failed so. The user may read the text of what is unsupported.
 pub fn failure(class: Class, text: impl std::fmt::Display) -> DataFusionError {
-    DataFusionError::Execution(format!("{OPENING}{}] {text}", class.as_str_name()))
+    let end = if class == Class::Unsupported { "[/gatehouse]" } else { "" };
+    DataFusionError::Execution(format!("{OPENING}{}] {text}{end}", class.as_str_name()))
 }
 
 /// Returns a planning error that says what cannot be done, in words that the user may read.
@@ -17,7 +18,7 @@ pub fn unsupported(hint: impl std::fmt::Display) -> DataFusionError {
     DataFusionError::Plan(format!("{OPENING}{}] {hint}[/gatehouse]", Class::Unsupported.as_str_name()))
 }
 
-/// The hint of an error that `unsupported` made.
+/// The hint of an error about something unsupported.
 pub fn hint(text: &str) -> Option<&str> {
     let start = text.find(&format!("{OPENING}{}] ", Class::Unsupported.as_str_name()))?;
     let (_, rest) = text[start..].split_once("] ")?;
@@ -26,6 +27,9 @@ pub fn hint(text: &str) -> Option<&str> {
 
 /// What the engine's own texts say, in the order in which they are looked for.
 const TEXTS: &[(&str, Class)] = &[
+    // Ballista 55 puts some joins of single rows together in a way that cannot run.
+    ("Invalid CrossJoinExec", Class::Unsupported),
+    ("This feature is not implemented", Class::Unsupported),
     ("Resources exhausted", Class::Memory),
     ("No space left on device", Class::Memory),
     ("Divide by zero", Class::Division),

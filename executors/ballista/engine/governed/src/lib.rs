@@ -2,7 +2,7 @@
 //!
 //! To read it in order: `payload` (what a task group reads and shows), `token` and `guard` (who may run it), `read`, `columns`, `deletes`
 //! and `equality` (rows of data files), `policy` (filter and masks), `exec` and `codec` (the node), `relation` (the node's table), and then what
-//! the statement above it may use: `session`, `semantics`, `wall`.
+//! the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `wall`.
 
 pub mod checked;
 pub mod codec;
@@ -11,6 +11,7 @@ pub mod deletes;
 pub mod equality;
 pub mod exec;
 pub mod failure;
+pub mod functions;
 pub mod guard;
 
 pub mod payload;
@@ -18,6 +19,7 @@ pub mod policy;
 pub mod process;
 pub mod read;
 pub mod relation;
+pub mod rewrite;
 pub mod semantics;
 pub mod session;
 pub mod token;

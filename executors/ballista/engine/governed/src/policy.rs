@@ -16,7 +16,7 @@ use datafusion::physical_expr::utils::collect_columns;
 
 use crate::failure::failure;
 use crate::payload::{Payload, Value};
-use crate::wall;
+use crate::{rewrite, wall};
 use crate::wire::Class;
 
 /// A relation's policy, ready to be evaluated.
@@ -37,7 +37,7 @@ impl Policy {
     pub fn new(p: &Payload, projection: &[usize], schema: &SchemaRef, state: &SessionState) -> Result<Self> {
         let names = DFSchema::try_from(Arc::clone(&p.read))?;
         let plan = |text: &str, to: Option<&DataType>| -> Result<Arc<dyn PhysicalExpr>> {
-            let expr = state.create_logical_expr(text, &names)?;
+            let expr = rewrite::expr(state.create_logical_expr(text, &names)?, &names)?.data;
             wall::check_expr(&expr, &names)?;
             if let Some(to) = to {
                 wall::check_cast(&expr, &expr.get_type(&names)?, to)?;

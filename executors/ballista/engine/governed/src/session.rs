@@ -10,6 +10,7 @@ use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionConfig;
 
 use crate::checked::{Op, arithmetic, sum};
+use crate::functions;
 use crate::semantics::Semantics;
 
 /// Sets what the meaning of a statement depends on.
@@ -42,10 +43,10 @@ pub fn builder(config: SessionConfig) -> SessionStateBuilder {
 
 /// Our scalar functions, for registries.
 pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
-    [Op::Add, Op::Sub, Op::Mul].into_iter().map(arithmetic).collect()
+    [Op::Add, Op::Sub, Op::Mul].into_iter().map(arithmetic).chain(functions::all()).collect()
 }
 
 /// Our aggregate functions, for registries. They take the place of others with the same name.
 pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
-    vec![sum()]
+    vec![sum(), functions::single()]
 }

@@ -6,11 +6,16 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, JoinType, NullEquality, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
+use datafusion::logical_expr::{
+    Distinct, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits,
+};
 
 use crate::failure::unsupported;
+use crate::functions;
 use crate::relation::Relation;
-use crate::semantics::zero;
+use crate::rewrite::{is_grouped, is_ordered};
+use crate::semantics::RANKS;
 
 /// Checks a statement's plan as the SQL planner made it.
 pub fn check(plan: &LogicalPlan) -> Result<()> {
@@ -48,10 +53,11 @@ pub fn check_size(plan: &LogicalPlan) -> Result<()> {
 }
 
 /// Whether a plan has at most one row, whatever the data is.
-fn one_row(plan: &LogicalPlan) -> bool {
+pub fn one_row(plan: &LogicalPlan) -> bool {
     match plan {
+        LogicalPlan::Join(j) => j.join_type == JoinType::Inner && one_row(&j.left) && one_row(&j.right),
         LogicalPlan::Aggregate(a) => a.group_expr.is_empty(),
-        LogicalPlan::Limit(l) => l.fetch.as_ref().and_then(|n| integer(n)).is_some_and(|n| n <= 1),
+        LogicalPlan::Limit(l) => one_row(&l.input) || l.fetch.as_ref().and_then(|n| integer(n)).is_some_and(|n| n <= 1),
         LogicalPlan::EmptyRelation(_) => true,
         LogicalPlan::Projection(p) => one_row(&p.input),
         LogicalPlan::Filter(f) => one_row(&f.input),
@@ -70,16 +76,44 @@ fn check_node(node: &LogicalPlan) -> Result<()> {
         | LogicalPlan::EmptyRelation(_)
         | LogicalPlan::Subquery(_)
         | LogicalPlan::SubqueryAlias(_) => Ok(()),
-        LogicalPlan::Union(u) => no_floats(&u.schema, "UNION of floating point"),
-        LogicalPlan::Aggregate(a) => {
-            for g in &a.group_expr {
-                if is_float(&g.get_type(a.input.schema())?) {
-                    return Err(unsupported("GROUP BY floating point"));
+        LogicalPlan::Union(u) => {
+            for input in &u.inputs {
+                for (have, want) in input.schema().fields().iter().zip(u.schema.fields()) {
+                    one_column(have.data_type(), want.data_type(), "UNION")?;
                 }
             }
             Ok(())
         }
-        LogicalPlan::Distinct(Distinct::All(input)) => no_floats(input.schema(), "DISTINCT floating point"),
+        LogicalPlan::Values(v) => {
+            for row in &v.values {
+                for (e, f) in row.iter().zip(v.schema.fields()) {
+                    if matches!(e.clone().unalias(), Expr::ScalarFunction(f) if f.name() == "gw_cast") {
+                        return Err(unsupported("VALUES of several types"));
+                    }
+                    one_column(&e.get_type(&DFSchema::empty())?, f.data_type(), "VALUES")?;
+                }
+            }
+            Ok(())
+        }
+        LogicalPlan::Aggregate(a) => {
+            for g in &a.group_expr {
+                let keys = match g {
+                    Expr::GroupingSet(sets) => grouping(sets)?,
+                    g => vec![g],
+                };
+                for key in keys {
+                    if is_float(&key.get_type(a.input.schema())?) && !is_grouped(key) {
+                        return Err(unsupported("GROUP BY floating point"));
+                    }
+                }
+            }
+            Ok(())
+        }
+        LogicalPlan::Window(_) => Ok(()),
+        LogicalPlan::Distinct(Distinct::All(input)) => match input.as_ref() {
+            LogicalPlan::Projection(p) if p.expr.iter().zip(p.schema.fields()).all(|(e, f)| !is_float(f.data_type()) || is_grouped(e)) => Ok(()),
+            input => no_floats(input.schema(), "DISTINCT floating point"),
+        },
         LogicalPlan::Distinct(_) => Err(unsupported("DISTINCT ON")),
         LogicalPlan::Join(j) => {
             for (l, r) in &j.on {
@@ -104,15 +138,34 @@ fn check_node(node: &LogicalPlan) -> Result<()> {
             let any: &dyn std::any::Any = provider.as_ref();
             if any.is::<Relation>() { Ok(()) } else { Err(unsupported("a table that is no relation of the statement")) }
         }
-        LogicalPlan::Window(_) => Err(unsupported("window functions")),
         LogicalPlan::RecursiveQuery(_) => Err(unsupported("WITH RECURSIVE")),
-        LogicalPlan::Values(_) => Err(unsupported("VALUES")),
         other => Err(unsupported(format!("{} here", other.display().to_string().split([':', ' ']).next().unwrap_or_default()))),
     }
 }
 
 fn no_floats(schema: &DFSchema, what: &str) -> Result<()> {
     if schema.fields().iter().any(|f| is_float(f.data_type())) { Err(unsupported(what)) } else { Ok(()) }
+}
+
+/// Refuses a column of several types that the engines would bring to one in different ways.
+fn one_column(have: &DataType, want: &DataType, what: &str) -> Result<()> {
+    let (h, w) = (family(have)?, family(want)?);
+    if have == want || h == Family::Null || is_exact(h) && is_exact(w) {
+        return Ok(());
+    }
+    Err(unsupported(format!("{what} of several types")))
+}
+
+/// The keys of grouping sets, of which none may be there twice: DataFusion would make one of them.
+fn grouping(sets: &GroupingSet) -> Result<Vec<&Expr>> {
+    if let GroupingSet::GroupingSets(sets) = sets {
+        for (i, set) in sets.iter().enumerate() {
+            if sets[..i].iter().any(|s| s.len() == set.len() && s.iter().all(|e| set.contains(e))) {
+                return Err(unsupported("a grouping set twice"));
+            }
+        }
+    }
+    Ok(sets.distinct_expr())
 }
 
 /// Checks an expression and all its parts.
@@ -167,7 +220,9 @@ fn check_part(e: &Expr, schema: &DFSchema) -> Result<()> {
             _ => Err(unsupported("the sign of an integer")),
         },
         Expr::Cast(c) => check_cast(&c.expr, &c.expr.get_type(schema)?, c.field.data_type()),
-        Expr::ScalarFunction(f) => check_function(f.name(), &f.args, schema),
+        Expr::ScalarFunction(f) => check_function(e, f.name(), &f.args, schema),
+        Expr::GroupingSet(_) => Ok(()),
+        Expr::WindowFunction(w) => check_window(w, schema),
         Expr::AggregateFunction(f) => {
             let p = &f.params;
             if !p.order_by.is_empty() || p.null_treatment.is_some() {
@@ -177,6 +232,62 @@ fn check_part(e: &Expr, schema: &DFSchema) -> Result<()> {
         }
         other => Err(unsupported(format!("{} here", other.variant_name()))),
     }
+}
+
+/// Checks a window function: its frame, and what it orders by.
+fn check_window(w: &WindowFunction, schema: &DFSchema) -> Result<()> {
+    let p = &w.params;
+    let name = w.fun.name();
+    if p.distinct || p.null_treatment.is_some() {
+        return Err(unsupported("DISTINCT and IGNORE NULLS in a window function"));
+    }
+    for e in p.partition_by.iter().chain(p.order_by.iter().map(|s| &s.expr)) {
+        let t = e.get_type(schema)?;
+        if family(&t)? == Family::Interval || is_float(&t) && !is_ordered(e) {
+            return Err(unsupported(format!("a window over {t}")));
+        }
+    }
+    let plain = p.window_frame == WindowFrame::new((!p.order_by.is_empty()).then_some(false));
+    let types = p.args.iter().map(|a| a.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    let number = |at: usize, least: i64| p.args.get(at).is_none_or(|a| integer(a).is_some_and(|n| n >= least));
+    let ok = match name {
+        _ if matches!(w.fun, WindowFunctionDefinition::AggregateUDF(_)) => {
+            check_frame(&p.window_frame)?;
+            let moving = !p.window_frame.start_bound.is_unbounded();
+            if moving && types.iter().any(is_float) {
+                return Err(unsupported("a window that moves over floating point"));
+            }
+            return if AGGREGATES.contains(&name) { check_aggregate(name, false, &p.args, schema) } else { Err(unsupported(format!("{name} OVER"))) };
+        }
+        "percent_rank" | "cume_dist" => plain && p.args.is_empty(),
+        "ntile" => plain && p.args.len() == 1 && number(0, 1),
+        name if RANKS.contains(&name) => plain && p.args.is_empty(),
+        "lag" | "lead" => plain && number(1, 0) && types.get(2).is_none_or(|t| *t == types[0]),
+        "first_value" | "last_value" => {
+            check_frame(&p.window_frame)?;
+            true
+        }
+        "nth_value" => {
+            check_frame(&p.window_frame)?;
+            number(1, 1)
+        }
+        _ => false,
+    };
+    if ok && p.filter.is_none() { Ok(()) } else { Err(unsupported(format!("the window function {name} with this frame, FILTER or these arguments"))) }
+}
+
+/// The aggregate functions that may be over windows.
+const AGGREGATES: [&str; 4] = ["count", "sum", "min", "max"];
+
+/// Allows frames of rows with constant bounds, and of peers up to the ends of the partition.
+fn check_frame(f: &WindowFrame) -> Result<()> {
+    let bounds = [&f.start_bound, &f.end_bound];
+    let ok = match f.units {
+        WindowFrameUnits::Rows => true,
+        WindowFrameUnits::Range => bounds.iter().all(|b| matches!(b, WindowFrameBound::CurrentRow) || b.is_unbounded()),
+        WindowFrameUnits::Groups => false,
+    };
+    if ok { Ok(()) } else { Err(unsupported("a window frame of this kind")) }
 }
 
 /// A kind of types within which values compare.
@@ -194,13 +305,16 @@ enum Family {
     TimestampTz,
     Time,
     Interval,
+    /// Floating point as `min` and `max` see it.
+    Sortable,
 }
 
 fn family(t: &DataType) -> Result<Family> {
     Ok(match t {
         DataType::Null => Family::Null,
         DataType::Boolean => Family::Bool,
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Family::Int,
+        // Ranks are unsigned, until they are cast.
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 | DataType::UInt64 => Family::Int,
         DataType::Decimal128(..) => Family::Decimal,
         DataType::Float32 | DataType::Float64 => Family::Float,
         DataType::Utf8 => Family::Text,
@@ -210,11 +324,13 @@ fn family(t: &DataType) -> Result<Family> {
         DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => Family::TimestampTz,
         DataType::Time64(TimeUnit::Microsecond) => Family::Time,
         DataType::Interval(_) => Family::Interval,
+        DataType::Time32(TimeUnit::Second) | DataType::Time64(TimeUnit::Nanosecond) => Family::Sortable,
         other => return Err(unsupported(format!("values of the type {other}"))),
     })
 }
 
-fn is_float(t: &DataType) -> bool {
+/// Whether a type is floating point.
+pub fn is_float(t: &DataType) -> bool {
     matches!(t, DataType::Float16 | DataType::Float32 | DataType::Float64)
 }
 
@@ -227,13 +343,14 @@ fn check_binary(l: &Expr, op: Operator, r: &Expr, schema: &DFSchema) -> Result<(
     let (lf, rf) = (family(&lt)?, family(&rt)?);
     match op {
         Operator::And | Operator::Or => Ok(()),
-        Operator::Eq | Operator::NotEq | Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => {
-            if lf == Family::Float && rf == Family::Float && is_unsigned(l) && is_unsigned(r) {
-                return Ok(());
-            }
-            comparable(l, &lt, r, &rt)
-        }
-        Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => comparable(l, &lt, r, &rt),
+        Operator::Eq
+        | Operator::NotEq
+        | Operator::Lt
+        | Operator::LtEq
+        | Operator::Gt
+        | Operator::GtEq
+        | Operator::IsDistinctFrom
+        | Operator::IsNotDistinctFrom => comparable(l, &lt, r, &rt),
         Operator::Plus | Operator::Minus | Operator::Multiply => match (lf, rf) {
             (Family::Decimal, Family::Decimal | Family::Int) | (Family::Int, Family::Decimal) => Ok(()),
             (Family::Float, Family::Float | Family::Int | Family::Decimal) | (Family::Int | Family::Decimal, Family::Float)
@@ -251,32 +368,18 @@ fn check_binary(l: &Expr, op: Operator, r: &Expr, schema: &DFSchema) -> Result<(
     }
 }
 
-/// Whether a floating point value has lost the sign of its zero.
-fn is_unsigned(e: &Expr) -> bool {
-    matches!(e, Expr::BinaryExpr(b) if b.op == Operator::Plus && *b.right == zero())
-}
-
 /// Refuses sides that the engines would bring to one type in different ways.
 fn comparable(l: &Expr, lt: &DataType, r: &Expr, rt: &DataType) -> Result<()> {
     let (lf, rf) = (family(lt)?, family(rt)?);
     let ok = match (lf, rf) {
+        (Family::Float, Family::Float) => lt == rt && is_ordered(l) && is_ordered(r),
         (Family::Float, _) | (_, Family::Float) => false,
         (Family::Interval, _) | (_, Family::Interval) => false,
         (Family::Null, _) | (_, Family::Null) => true,
         (a, b) if a == b || is_exact(a) && is_exact(b) => true,
-        (Family::Date, Family::Timestamp) | (Family::Timestamp, Family::Date) => true,
-        (Family::Date, Family::Text) => is_date(r),
-        (Family::Text, Family::Date) => is_date(l),
         _ => false,
     };
     if ok { Ok(()) } else { Err(unsupported(format!("comparing {lt} with {rt}"))) }
-}
-
-/// Whether an expression is the text of a date that every engine reads in the same way.
-fn is_date(e: &Expr) -> bool {
-    let Expr::Literal(ScalarValue::Utf8(Some(s)), _) = e else { return false };
-    let b = s.as_bytes();
-    b.len() == 10 && b.iter().enumerate().all(|(i, c)| if i == 4 || i == 7 { *c == b'-' } else { c.is_ascii_digit() })
 }
 
 /// Refuses branches whose common type could differ.
@@ -312,48 +415,35 @@ fn integer(e: &Expr) -> Option<i64> {
 
 /// Checks a cast of an expression.
 pub fn check_cast(e: &Expr, from: &DataType, to: &DataType) -> Result<()> {
-    use DataType::*;
+    // Others are functions of ours by now.
     let ok = match (from, to) {
-        (a, b) if a == b => true,
-        (Null, _) => family(to).is_ok(),
-        (Int8, Int16 | Int32 | Int64) | (Int16, Int32 | Int64) | (Int32, Int64) => true,
-        (Int64, Int32) => integer(e).is_some_and(|v| i32::try_from(v).is_ok()),
-        (Int8 | Int16 | Int32 | Int64, Float64) | (Decimal128(..), Float64) | (Float32, Float64) => true,
-        (Int8 | Int16 | Int32, Decimal128(p, s)) => i16::from(*p) - i16::from(*s) >= 10,
-        (Int64, Decimal128(p, s)) => i16::from(*p) - i16::from(*s) >= 19 || integer(e).is_some(),
-        (Decimal128(p, s), Decimal128(q, t)) => t >= s && i16::from(*q) - i16::from(*t) >= i16::from(*p) - i16::from(*s),
-        (Utf8, Date32) => is_date(e),
-        (Date32, Timestamp(TimeUnit::Microsecond, None)) | (Timestamp(TimeUnit::Microsecond, None), Date32) => true,
-        (Int8 | Int16 | Int32 | Int64, Utf8) => true,
-        _ => false,
+        (DataType::Null, _) => family(to).is_ok(),
+        (DataType::Int64, DataType::Int32) => integer(e).is_some_and(|v| i32::try_from(v).is_ok()),
+        (DataType::Int64, DataType::Decimal128(..)) if integer(e).is_some() => true,
+        _ => functions::native(from, to),
     };
     if ok { Ok(()) } else { Err(unsupported(format!("CAST of {from} to {to}"))) }
 }
 
-fn check_function(name: &str, args: &[Expr], schema: &DFSchema) -> Result<()> {
+fn check_function(e: &Expr, name: &str, args: &[Expr], schema: &DFSchema) -> Result<()> {
     let types = args.iter().map(|a| a.get_type(schema)).collect::<Result<Vec<_>>>()?;
-    let ok = match (name, &types[..]) {
-        ("gw_add" | "gw_sub" | "gw_mul", _) => true,
-        ("coalesce", _) => return one_type(args.iter(), schema),
-        ("nullif", [a, b]) => return comparable(&args[0], a, &args[1], b),
-        ("substr" | "substring", [DataType::Utf8, rest @ ..]) if !rest.is_empty() => {
-            integer(&args[1]).is_some_and(|v| v >= 1) && args[2..].iter().all(|a| integer(a).is_some_and(|v| v >= 0))
-        }
-        ("left", [DataType::Utf8, _]) => integer(&args[1]).is_some_and(|v| v >= 0),
-        ("character_length", [DataType::Utf8]) => true,
-        ("date_part", [DataType::Utf8, DataType::Date32 | DataType::Timestamp(_, None)]) => {
-            matches!(&args[0], Expr::Literal(ScalarValue::Utf8(Some(p)), _) if ["year", "month", "day", "quarter"].contains(&p.to_lowercase().as_str()))
-        }
-        _ => false,
-    };
-    if ok { Ok(()) } else { Err(unsupported(format!("the function {name} on these types"))) }
+    match (name, &types[..]) {
+        // Functions of ours refuse by themselves what they do not take.
+        (name, _) if name.starts_with("gw_") => family(&e.get_type(schema)?).map(|_| ()),
+        ("nullif", [a, b]) if a == b || *b == DataType::Null => comparable(&args[0], a, &args[1], b),
+        _ => Err(unsupported(format!("the function {name} on these types"))),
+    }
 }
 
 fn check_aggregate(name: &str, distinct: bool, args: &[Expr], schema: &DFSchema) -> Result<()> {
     let types = args.iter().map(|a| a.get_type(schema)).collect::<Result<Vec<_>>>()?;
     let ok = match (name, &types[..]) {
         ("count", [t]) => family(t)? != Family::Float || !distinct,
-        ("sum", [t]) => !distinct && (is_exact(family(t)?) || *t == DataType::Float64),
+        ("sum", [t]) => is_exact(family(t)?) || *t == DataType::Float64 && !distinct,
+        ("stddev" | "stddev_pop" | "var" | "var_pop", [DataType::Float64]) => !distinct,
+        ("bool_and" | "bool_or", [DataType::Boolean]) => true,
+        ("gw_single", [_]) => true,
+        ("grouping", _) => true,
         ("min" | "max", [t]) => !matches!(family(t)?, Family::Float | Family::Interval),
         _ => false,
     };

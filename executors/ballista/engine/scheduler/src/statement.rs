@@ -14,9 +14,13 @@ use governed::payload::Payload;
 use governed::policy::Policy;
 use governed::relation::Relation;
 use governed::wire;
-use governed::{failure, session, wall};
+use governed::{failure, rewrite, session, wall};
 
-/// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
+/// Plans a statement in a session of its own, once, before anything runs. The adaptive planner of Ballista 55 plans again after every stage; where
+/// one side of a join turned out to be empty it could wait for a stage that it had dropped, and call the job done without its last one
+/// (TPC-DS 23), or make stages without end (TPC-DS 10 with fewer rows).
+///
+/// The session's id is the statement's: executors compare it with the one in task credentials.
 pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionContext>, LogicalPlan)> {
     if s.query.is_empty() {
         return Err(DataFusionError::Plan("a statement without id".to_owned()));
@@ -24,14 +28,16 @@ pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionC
     let config = session::configure(SessionConfig::new_with_ballista())
         .with_target_partitions(partitions)
         .with_ballista_use_tls(true)
-        .set_usize("ballista.scheduler.max_partitions_per_task", 1);
+        .set_usize("ballista.scheduler.max_partitions_per_task", 1)
+        .set_bool("ballista.planner.adaptive.enabled", false)
+        .set_bool("datafusion.optimizer.prefer_hash_join", true);
     let state = session::builder(config).with_session_id(s.query).with_optimizer_rules(ballista_default_optimizer_rules()).build();
     let context = SessionContext::new_with_state(state);
     for r in s.relations {
         let relation = Relation::new(r)?;
         context.register_table(relation.name().to_owned(), Arc::new(relation))?;
     }
-    let plan = context.state().create_logical_plan(&s.sql).await?;
+    let plan = rewrite::plan(context.state().create_logical_plan(&s.sql).await?)?;
     wall::check(&plan)?;
     Ok((Arc::new(context), plan))
 }

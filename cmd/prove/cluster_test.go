@@ -1,0 +1,187 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"flag"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gatehouse/auth"
+	"gatehouse/auth/task"
+	"gatehouse/catalog"
+	"gatehouse/catalog/sql"
+	"gatehouse/classify"
+	"gatehouse/executors"
+	"gatehouse/executors/ballista"
+	"gatehouse/executors/ballista/cluster"
+	"gatehouse/executors/ballista/clustertest"
+	"gatehouse/executors/duckdb"
+	"gatehouse/gateway"
+	"gatehouse/plan"
+	"gatehouse/policy/opa"
+)
+
+var (
+	clusterStatements = flag.Int("cluster-statements", 300, "generated statements to compare between the executors")
+	clusterSeed       = flag.Uint64("cluster-seed", 1, "their seed")
+	clusterOnly       = flag.Int("cluster-only", -1, "the only statement to run")
+)
+
+// TestExecutorsAgree runs generated statements under policies on the cluster alone and on the embedded engine, over the same tables. What the
+// cluster does not refuse by name has the same schema and rows, or an error where the other has one.
+func TestExecutorsAgree(t *testing.T) {
+	embedded, distributed, rules := newExecutors(t, *clusterSeed, 12)
+	p := &prover{config: config{seed: *clusterSeed, aim: 0}, world: &world{rules: rules}}
+	ran, refused, same := 0, map[string]int{}, 0
+	for n := range *clusterStatements {
+		if *clusterOnly >= 0 && n != *clusterOnly {
+			continue
+		}
+		pol, st := p.generate(n)
+		if st.call != nil {
+			continue
+		}
+		st.door = false
+		got := distributed.observe(t.Context(), pol, st)
+		if strings.HasPrefix(got.class, "executor") && strings.Contains(got.class, "unsupported") {
+			what := strings.TrimPrefix(got.text, "the cluster cannot run this: ")
+			refused[what]++
+			continue
+		}
+		want := embedded.observe(t.Context(), pol, st)
+		if got.class == "" {
+			ran++
+		}
+		if d := executorsDiffer(st, got, want); d != "" {
+			text, args := st.render()
+			t.Errorf("statement %d: %s\n%s\n%v\non the cluster\n%sin the embedded engine\n%s", n, d, text, args, got, want)
+			continue
+		}
+		same++
+	}
+	t.Logf("%d statements with rows on the cluster, %d with the same outcome", ran, same)
+	words := slices.SortedFunc(maps.Keys(refused), func(a, b string) int { return refused[b] - refused[a] })
+	for _, w := range words[:min(len(words), 40)] {
+		t.Logf("refused %d times: %s", refused[w], w)
+	}
+	if *clusterOnly < 0 && ran*20 < *clusterStatements {
+		t.Errorf("only %d of %d statements had rows on the cluster", ran, *clusterStatements)
+	}
+}
+
+// executorsDiffer says in what two outcomes differ. Which of several errors comes first is up to the executor.
+func executorsDiffer(st *statement, a, b observation) string {
+	switch {
+	case a.class == "timeout" || b.class == "timeout" || st.loose:
+		return ""
+	case a.class != "" && b.class != "":
+		if strings.Contains(a.class, "internal") {
+			return "an internal error"
+		}
+		return ""
+	case a.class != "" || b.class != "":
+		return "one fails"
+	case a.schema != b.schema:
+		return "schema"
+	case len(a.rows) != len(b.rows):
+		return "row count"
+	}
+	if st.ordered && slices.Equal(a.rows, b.rows) {
+		return ""
+	}
+	x, y := slices.Clone(a.rows), slices.Clone(b.rows)
+	sort.Strings(x)
+	sort.Strings(y)
+	for i := range x {
+		if !sameLine(x[i], y[i]) {
+			return "rows"
+		}
+	}
+	return ""
+}
+
+// sameLine compares lines of values; sums of floating point may differ in the last digits.
+func sameLine(a, b string) bool {
+	x, y := strings.Split(a, " | "), strings.Split(b, " | ")
+	if a == b || len(x) != len(y) {
+		return a == b
+	}
+	for i := range x {
+		v, err1 := strconv.ParseFloat(x[i], 64)
+		w, err2 := strconv.ParseFloat(y[i], 64)
+		if x[i] != y[i] && (err1 != nil || err2 != nil || math.Abs(v-w) > 1e-12*max(math.Abs(v), math.Abs(w))) {
+			return false
+		}
+	}
+	return true
+}
+
+// newExecutors are the two executors over one warehouse, with all stages in front of each, under each policy.
+func newExecutors(t *testing.T, seed uint64, policies int) (embedded, distributed *twin, all []*rules) {
+	t.Helper()
+	running, material := clustertest.Start(t)
+	dir := t.TempDir()
+	if err := writeWarehouse(t.Context(), dir, sideA, seed); err != nil {
+		t.Fatal(err)
+	}
+	key, err := task.NewKey()
+	ok(t, err)
+	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "prove"})
+	ok(t, err)
+	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "prove"})
+	ok(t, err)
+	planner, err := plan.New(plan.Config{Minter: minter, Issuer: "prove"})
+	ok(t, err)
+	tables, err := sql.New(sql.Config{Name: catalogName, SQLite: filepath.Join(dir, catalogFile), Roots: []string{dir}})
+	ok(t, err)
+	t.Cleanup(func() { _ = tables.Close() })
+	engine := func() *duckdb.Executor {
+		x, err := duckdb.New(duckdb.Config{Verifier: verifier, Issuer: "prove", Dir: t.TempDir(), HashKey: auth.NewSecret("a key for the hash masks of the twins")})
+		ok(t, err)
+		return x
+	}
+	groupKey, err := task.LoadKey(cluster.TaskKey(material))
+	ok(t, err)
+	groups, err := task.NewMinter(task.MinterConfig{Key: groupKey, Issuer: "gatehouse", MaxLife: time.Hour + time.Second})
+	ok(t, err)
+	tls, err := cluster.GatewayTLS(material)
+	ok(t, err)
+	far, err := ballista.New(ballista.Config{Local: engine(), Verifier: verifier, Issuer: "gatehouse", Minter: groups, Scheduler: running.Scheduler, TLS: tls})
+	ok(t, err)
+	embedded, distributed = &twin{side: sideA}, &twin{side: sideA}
+	near := engine()
+	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+	for i := range policies {
+		r, err := newRules(seed*1000 + uint64(i))
+		ok(t, err)
+		d, err := opa.New(opa.Config{Files: r.files, Version: "prove", Timeout: 10 * time.Second})
+		ok(t, err)
+		t.Cleanup(func() { _ = d.Close() })
+		all = append(all, r)
+		for x, to := range map[executors.Executor]*twin{near: embedded, far: distributed} {
+			g, err := gateway.New(gateway.Config{
+				Decider: d, Catalogs: map[string]catalog.Catalog{catalogName: tables}, Planner: planner, Executor: x, Audit: nowhere{},
+				Default: classify.Namespace{Catalog: catalogName, Schema: namespace}, Limits: gateway.Limits{Statement: 20 * time.Second, ResultRows: 20000},
+			})
+			ok(t, err)
+			s, err := g.NewSession(eve, "", "")
+			ok(t, err)
+			to.gateways, to.sessions = append(to.gateways, g), append(to.sessions, s)
+		}
+	}
+	return embedded, distributed, all
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

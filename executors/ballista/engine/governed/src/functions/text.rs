@@ -1,0 +1,234 @@
+//! Functions of texts. Places and lengths are counted in characters, that is code points.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::error::Result;
+use ring::digest::{SHA256, digest};
+
+use super::{Entry, case, is_int};
+use crate::failure::failure;
+use crate::wire::Class;
+
+pub const LIST: &[Entry] = &[
+    Entry("gw_upper", text::<1>, |a, _| map(&a[0], |s| s.chars().map(case::upper).collect())),
+    Entry("gw_lower", text::<1>, |a, _| map(&a[0], |s| s.chars().map(case::lower).collect())),
+    Entry("gw_trim", text::<1>, |a, _| map(&a[0], |s| s.trim_matches(is_space).to_owned())),
+    Entry("gw_ltrim", text::<1>, |a, _| map(&a[0], |s| s.trim_start_matches(is_space).to_owned())),
+    Entry("gw_rtrim", text::<1>, |a, _| map(&a[0], |s| s.trim_end_matches(is_space).to_owned())),
+    Entry("gw_trim_of", text::<2>, |a, _| map2(a, |s, of| s.trim_matches(|c| of.contains(c)).to_owned())),
+    Entry("gw_ltrim_of", text::<2>, |a, _| map2(a, |s, of| s.trim_start_matches(|c| of.contains(c)).to_owned())),
+    Entry("gw_rtrim_of", text::<2>, |a, _| map2(a, |s, of| s.trim_end_matches(|c| of.contains(c)).to_owned())),
+    Entry("gw_length", whole::<1>, |a, _| number(&a[0], |s| s.chars().count())),
+    Entry("gw_strlen", whole::<1>, |a, _| number(&a[0], str::len)),
+    Entry("gw_ascii", code, |a, _| Ok(Arc::new(texts(&a[0]).iter().map(|s| s.map(first)).collect::<Int32Array>()))),
+    Entry("gw_strpos", whole::<2>, strpos),
+    Entry("gw_contains", truth, |a, _| test(a, |s, t| s.contains(t))),
+    Entry("gw_starts_with", truth, |a, _| test(a, |s, t| s.starts_with(t))),
+    Entry("gw_ends_with", truth, |a, _| test(a, |s, t| s.ends_with(t))),
+    Entry("gw_replace", text::<3>, replace),
+    Entry("gw_concat", some_texts, |a, _| Ok(concat(a, None))),
+    Entry("gw_concat_ws", some_texts, |a, _| Ok(concat(&a[1..], Some(texts(&a[0]))))),
+    Entry("gw_substr_2", text_and_1, |a, _| cut(a, |n, from| span(n, from[0], i64::MAX >> 1))),
+    Entry("gw_substr_3", text_and_2, |a, _| cut(a, |n, from| span(n, from[0], from[1]))),
+    Entry("gw_left", text_and_1, |a, _| cut(a, |n, k| (0, if k[0] >= 0 { k[0].min(n) } else { (n + k[0]).max(0) }))),
+    Entry("gw_right", text_and_1, |a, _| cut(a, |n, k| (if k[0] >= 0 { (n - k[0]).max(0) } else { (-k[0]).min(n) }, n))),
+    Entry("gw_split_part", text_text_1, split_part),
+    Entry("gw_lpad", text_1_text, |a, _| pad(a, true)),
+    Entry("gw_rpad", text_1_text, |a, _| pad(a, false)),
+    Entry("gw_sha256", text::<1>, |a, _| map(&a[0], |s| digest(&SHA256, s.as_bytes()).as_ref().iter().map(|b| format!("{b:02x}")).collect())),
+];
+
+/// The longest text that a function makes.
+const LONGEST: usize = 16 << 20;
+
+fn all_text(t: &[DataType], n: usize) -> bool {
+    t.len() == n && t.iter().all(|t| *t == DataType::Utf8)
+}
+
+fn text<const N: usize>(t: &[DataType]) -> Option<DataType> {
+    all_text(t, N).then_some(DataType::Utf8)
+}
+
+fn whole<const N: usize>(t: &[DataType]) -> Option<DataType> {
+    all_text(t, N).then_some(DataType::Int64)
+}
+
+fn code(t: &[DataType]) -> Option<DataType> {
+    all_text(t, 1).then_some(DataType::Int32)
+}
+
+fn truth(t: &[DataType]) -> Option<DataType> {
+    all_text(t, 2).then_some(DataType::Boolean)
+}
+
+fn some_texts(t: &[DataType]) -> Option<DataType> {
+    (t.len() > 1 && all_text(t, t.len())).then_some(DataType::Utf8)
+}
+
+fn text_and_1(t: &[DataType]) -> Option<DataType> {
+    matches!(t, [DataType::Utf8, n] if is_int(n)).then_some(DataType::Utf8)
+}
+
+fn text_and_2(t: &[DataType]) -> Option<DataType> {
+    matches!(t, [DataType::Utf8, n, m] if is_int(n) && is_int(m)).then_some(DataType::Utf8)
+}
+
+fn text_text_1(t: &[DataType]) -> Option<DataType> {
+    matches!(t, [DataType::Utf8, DataType::Utf8, n] if is_int(n)).then_some(DataType::Utf8)
+}
+
+fn text_1_text(t: &[DataType]) -> Option<DataType> {
+    matches!(t, [DataType::Utf8, n, DataType::Utf8] if is_int(n) && *n != DataType::Int64).then_some(DataType::Utf8)
+}
+
+fn texts(a: &ArrayRef) -> &StringArray {
+    a.as_string::<i32>()
+}
+
+fn map(a: &ArrayRef, f: impl Fn(&str) -> String) -> Result<ArrayRef> {
+    Ok(Arc::new(texts(a).iter().map(|s| s.map(&f)).collect::<StringArray>()))
+}
+
+fn map2(a: &[ArrayRef], f: impl Fn(&str, &str) -> String) -> Result<ArrayRef> {
+    let (s, t) = (texts(&a[0]), texts(&a[1]));
+    Ok(Arc::new(s.iter().zip(t.iter()).map(|(s, t)| Some(f(s?, t?))).collect::<StringArray>()))
+}
+
+fn number(a: &ArrayRef, f: impl Fn(&str) -> usize) -> Result<ArrayRef> {
+    Ok(Arc::new(texts(a).iter().map(|s| s.map(|s| f(s) as i64)).collect::<Int64Array>()))
+}
+
+fn test(a: &[ArrayRef], f: impl Fn(&str, &str) -> bool) -> Result<ArrayRef> {
+    let (s, t) = (texts(&a[0]), texts(&a[1]));
+    Ok(Arc::new(s.iter().zip(t.iter()).map(|(s, t)| Some(f(s?, t?))).collect::<BooleanArray>()))
+}
+
+/// The characters of Unicode's category of space separators.
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+}
+
+fn first(s: &str) -> i32 {
+    s.chars().next().map_or(0, |c| c as i32)
+}
+
+fn strpos(a: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
+    let at = |s: &str, t: &str| s.find(t).map_or(0, |at| s[..at].chars().count() as i64 + 1);
+    let (s, t) = (texts(&a[0]), texts(&a[1]));
+    Ok(Arc::new(s.iter().zip(t.iter()).map(|(s, t)| Some(at(s?, t?))).collect::<Int64Array>()))
+}
+
+fn replace(a: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
+    let (s, from, to) = (texts(&a[0]), texts(&a[1]), texts(&a[2]));
+    let one = |i: usize| -> Option<String> {
+        let (s, from, to) = (s.is_valid(i).then(|| s.value(i))?, from.is_valid(i).then(|| from.value(i))?, to.is_valid(i).then(|| to.value(i))?);
+        Some(if from.is_empty() { s.to_owned() } else { s.replace(from, to) })
+    };
+    Ok(Arc::new((0..s.len()).map(one).collect::<StringArray>()))
+}
+
+/// Texts one after the other, without those that are NULL. A separator that is NULL makes NULL.
+fn concat(a: &[ArrayRef], between: Option<&StringArray>) -> ArrayRef {
+    let parts: Vec<&StringArray> = a.iter().map(texts).collect();
+    let one = |i: usize| -> Option<String> {
+        let between = match between {
+            Some(b) if b.is_null(i) => return None,
+            Some(b) => b.value(i),
+            None => "",
+        };
+        Some(parts.iter().filter(|p| p.is_valid(i)).map(|p| p.value(i)).collect::<Vec<_>>().join(between))
+    };
+    Arc::new((0..a[0].len()).map(one).collect::<StringArray>())
+}
+
+fn numbers(a: &ArrayRef) -> Result<Int64Array> {
+    Ok(cast(a, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+}
+
+/// The characters of a text between two places, which its length and the other arguments tell.
+fn cut(a: &[ArrayRef], f: impl Fn(i64, &[i64]) -> (i64, i64)) -> Result<ArrayRef> {
+    let s = texts(&a[0]);
+    let by = a[1..].iter().map(numbers).collect::<Result<Vec<_>>>()?;
+    let one = |i: usize| -> Option<String> {
+        if s.is_null(i) || by.iter().any(|b| b.is_null(i)) {
+            return None;
+        }
+        let s = s.value(i);
+        let args: Vec<i64> = by.iter().map(|b| b.value(i).clamp(i64::MIN >> 2, i64::MAX >> 2)).collect();
+        let (from, to) = f(s.chars().count() as i64, &args);
+        Some(s.chars().skip(from.max(0) as usize).take((to - from).max(0) as usize).collect())
+    };
+    Ok(Arc::new((0..s.len()).map(one).collect::<StringArray>()))
+}
+
+/// Where a substring starts and ends: counted from one, negative places from the end, negative lengths to the left.
+fn span(n: i64, from: i64, mut length: i64) -> (i64, i64) {
+    let start = match from {
+        1.. => (from - 1).min(n),
+        0 => {
+            length -= 1;
+            if length <= 0 {
+                return (0, 0);
+            }
+            0
+        }
+        _ => (n + from).max(0),
+    };
+    if length >= 0 { (start, (start + length).min(n)) } else { ((start + length).max(0), start) }
+}
+
+fn split_part(a: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
+    let (s, by, n) = (texts(&a[0]), texts(&a[1]), numbers(&a[2])?);
+    let one = |i: usize| -> Option<String> {
+        if s.is_null(i) || by.is_null(i) || n.is_null(i) {
+            return None;
+        }
+        let parts: Vec<&str> = if by.value(i).is_empty() { vec![s.value(i)] } else { s.value(i).split(by.value(i)).collect() };
+        let at = match n.value(i) {
+            n @ 1.. => usize::try_from(n).ok()?.checked_sub(1),
+            n => parts.len().checked_sub(usize::try_from(n.unsigned_abs()).ok()?),
+        };
+        Some(at.and_then(|at| parts.get(at)).copied().unwrap_or_default().to_owned())
+    };
+    Ok(Arc::new((0..s.len()).map(one).collect::<StringArray>()))
+}
+
+fn pad(a: &[ArrayRef], left: bool) -> Result<ArrayRef> {
+    let (s, n, with) = (texts(&a[0]), numbers(&a[1])?, texts(&a[2]));
+    let one = |i: usize| -> Result<Option<String>> {
+        if s.is_null(i) || n.is_null(i) || with.is_null(i) {
+            return Ok(None);
+        }
+        let (s, n, with) = (s.value(i), n.value(i).max(0) as usize, with.value(i));
+        let have = s.chars().count();
+        if have >= n {
+            return Ok(Some(s.chars().take(n).collect()));
+        }
+        if with.is_empty() {
+            return Err(failure(Class::Argument, "nothing to fill with"));
+        }
+        if n > LONGEST {
+            return Err(failure(Class::Unsupported, "texts of this length"));
+        }
+        let fill: String = with.chars().cycle().take(n - have).collect();
+        Ok(Some(if left { fill + s } else { s.to_owned() + &fill }))
+    };
+    Ok(Arc::new((0..s.len()).map(one).collect::<Result<StringArray>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans() {
+        for (n, from, length, want) in
+            [(5, 1, 2, (0, 2)), (5, 0, 2, (0, 1)), (5, -2, 9, (3, 5)), (5, 9, 1, (5, 5)), (5, 3, -2, (0, 2)), (5, 0, 0, (0, 0))]
+        {
+            assert_eq!(span(n, from, length), want, "{from}, {length}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+package ballista
+
+import (
+	"testing"
+
+	"gatehouse/executors/duckdb/tpc"
+	"gatehouse/executors/executortest"
+	"gatehouse/policy"
+)
+
+// refusedDS are the queries of TPC-DS that the cluster does not run.
+var refusedDS = map[string]string{
+	"q61": "a join of single rows that the engine's planner puts together in a way that cannot run",
+	"q90": "the same",
+	"q77": "it pairs all groups of one table with all of another one",
+}
+
+// hidingDS hides rows and values in tables that most queries of TPC-DS use.
+var hidingDS = executortest.Policy{
+	"tpcds.store_sales":   {ID: "s", Filters: []policy.Expression{{ID: "f", SQL: "ss_quantity <> 7"}}},
+	"tpcds.catalog_sales": {ID: "c", Filters: []policy.Expression{{ID: "f", SQL: "cs_warehouse_sk <> 1"}}},
+	"tpcds.web_sales":     {ID: "w", Masks: map[string]policy.Expression{"ws_quantity": {ID: "m", SQL: "1"}}},
+	"tpcds.customer":      {ID: "u", Masks: map[string]policy.Expression{"c_last_name": {ID: "m", SQL: "upper(left(c_last_name, 1)) || '***'"}}},
+	"tpcds.item":          {ID: "i", Filters: []policy.Expression{{ID: "f", SQL: "i_category <> 'Music'"}}},
+}
+
+// TestTPCDS compares the executors.
+func TestTPCDS(t *testing.T) {
+	benchmark(t, tpc.TPCDS, 99, refusedDS, []demands{{"everything", nil, 1}, {"hiding", hidingDS, 3}})
+}

@@ -124,12 +124,8 @@ fn places(target: &SchemaRef, keys: &SchemaRef) -> Result<Vec<usize>> {
 /// Values that are equal have one form.
 fn comparable(a: &ArrayRef) -> ArrayRef {
     match a.data_type() {
-        DataType::Float32 => {
-            Arc::new(a.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 }))
-        }
-        DataType::Float64 => {
-            Arc::new(a.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 }))
-        }
+        DataType::Float32 => Arc::new(a.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 })),
+        DataType::Float64 => Arc::new(a.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 })),
         _ => Arc::clone(a),
     }
 }

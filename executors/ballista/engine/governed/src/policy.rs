@@ -16,8 +16,8 @@ use datafusion::physical_expr::utils::collect_columns;
 
 use crate::failure::failure;
 use crate::payload::{Payload, Value};
-use crate::{rewrite, wall};
 use crate::wire::Class;
+use crate::{rewrite, wall};
 
 /// A relation's policy, ready to be evaluated.
 pub struct Policy {

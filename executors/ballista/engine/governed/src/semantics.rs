@@ -21,9 +21,7 @@ impl ExprPlanner for Semantics {
             return Ok(PlannerResult::Original(e));
         };
         let planned = match &e.op {
-            BinaryOperator::Divide if l.is_numeric() && r.is_numeric() => {
-                binary(double(&e.left, &l)?, Operator::Divide, double(&e.right, &r)?)
-            }
+            BinaryOperator::Divide if l.is_numeric() && r.is_numeric() => binary(double(&e.left, &l)?, Operator::Divide, double(&e.right, &r)?),
             BinaryOperator::Plus => match sum_of(&e, &l, &r, Op::Add, Operator::Plus)? {
                 Some(x) => x,
                 None => return Ok(PlannerResult::Original(e)),

@@ -5,11 +5,9 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, JoinType, NullEquality, ScalarValue};
 use datafusion::error::Result;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
-use datafusion::logical_expr::{
-    Distinct, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits,
-};
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits};
 
 use crate::failure::unsupported;
 use crate::functions;

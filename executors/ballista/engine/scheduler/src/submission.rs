@@ -1,5 +1,6 @@
 //! The service for gateways.
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,11 +10,12 @@ use ballista_core::serde::protobuf::job_status::Status as Progress;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
 use ballista_core::serde::protobuf::{self, CleanJobDataParams, JobStatus, PartitionLocation};
 use ballista_core::serde::scheduler::{Action, ShuffleFileKind};
+use ballista_scheduler::cluster::ClusterStateEvent;
 use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
-use futures::Stream;
+use futures::{Stream, StreamExt};
 use governed::failure;
 use governed::wire::{self, event};
 use prost::Message;
@@ -111,6 +113,12 @@ impl Job {
 
     async fn run(self, context: Arc<SessionContext>, plan: LogicalPlan) {
         let (progress, mut told) = mpsc::channel(64);
+        let removed = match self.scheduler.cluster_state_events().await {
+            Ok(events) => events.filter_map(|e| {
+                std::future::ready(if let ClusterStateEvent::RemovedExecutor { executor_id } = e { Some(executor_id) } else { None })
+            }),
+            Err(e) => return self.send(event::Event::Failed(statement::failed(&e.to_string()))).await,
+        };
         // Files of shuffles are kept by the job's name: it is never empty, and never another's.
         let name = format!("{}-{}", context.session_id(), uuid::Uuid::new_v4());
         let id = match self.scheduler.submit_job(&name, context, &plan, Some(progress)).await {
@@ -120,6 +128,9 @@ impl Job {
         self.send(event::Event::Accepted(wire::Job { id: id.to_string() })).await;
         let left = self.left();
         let outcome = tokio::select! {
+            biased;
+            // Ballista 55 runs the tasks of a lost executor again, and takes the rows of both runs where it was only late.
+            () = self.loss(removed) => Err(wire::Failure { class: wire::Class::Lost as i32, hint: String::new(), cause: "an executor went away".to_owned() }),
             outcome = self.outcome(&id, &mut told) => outcome,
             () = tokio::time::sleep(left) => {
                 Err(wire::Failure { class: wire::Class::Cancelled as i32, hint: String::new(), cause: "the deadline has passed".to_owned() })
@@ -132,8 +143,27 @@ impl Job {
         match outcome {
             Ok(parts) => self.send(event::Event::Ready(wire::Ready { parts })).await,
             Err(failure) => {
-                end(&self.scheduler, id, failure.class == wire::Class::Cancelled as i32).await;
+                end(&self.scheduler, id, [wire::Class::Cancelled as i32, wire::Class::Lost as i32].contains(&failure.class)).await;
                 self.send(event::Event::Failed(failure)).await;
+            }
+        }
+    }
+
+    /// Returns when an executor is gone that has asked for work since now, and so may have had some of this job.
+    async fn loss(&self, removed: impl Stream<Item = String>) {
+        let mut removed = std::pin::pin!(removed);
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let mut busy = HashSet::new();
+        loop {
+            let executors = self.scheduler.state.executor_manager.get_executors_state().await.unwrap_or_default();
+            busy.extend(executors.into_iter().filter(|(_, seen, _)| seen.is_some_and(|s| s.as_secs() > started)).map(|(e, ..)| e.id));
+            tokio::select! {
+                id = removed.next() => match id {
+                    Some(id) if busy.contains(&id) => return,
+                    Some(_) => {}
+                    None => std::future::pending().await,
+                },
+                () = tokio::time::sleep(LOOK) => {}
             }
         }
     }

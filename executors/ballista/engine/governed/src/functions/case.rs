@@ -1,27 +1,41 @@
-//! Upper and lower case, one character for one character: as the standard library has them, but for the characters below, for which
-//! the other executor's tables differ. `executors/ballista TestCase` compares all characters.
+//! Upper and lower case, one character for one character, from the tables of the other executor (`executors/ballista TestCase`).
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// The upper case of a character.
 pub fn upper(c: char) -> char {
-    mapped(c, UPPER, c.to_uppercase())
+    if c.is_ascii() { c.to_ascii_uppercase() } else { UPPER.get(&c).copied().unwrap_or(c) }
 }
 
 /// The lower case of a character.
 pub fn lower(c: char) -> char {
-    mapped(c, LOWER, c.to_lowercase())
+    if c.is_ascii() { c.to_ascii_lowercase() } else { LOWER.get(&c).copied().unwrap_or(c) }
 }
 
-fn mapped(c: char, differ: &[(char, char)], mut full: impl Iterator<Item = char> + ExactSizeIterator) -> char {
-    if c.is_ascii() {
-        return full.next().unwrap_or(c);
-    }
-    match differ.binary_search_by_key(&c, |d| d.0) {
-        Ok(at) => differ[at].1,
-        Err(_) if full.len() == 1 => full.next().unwrap_or(c),
-        Err(_) => c,
-    }
+static UPPER: LazyLock<HashMap<char, char>> = LazyLock::new(|| table("u"));
+
+static LOWER: LazyLock<HashMap<char, char>> = LazyLock::new(|| table("l"));
+
+/// The characters of one kind of `case.txt`: kind, character and its other case, as decimal numbers.
+fn table(kind: &str) -> HashMap<char, char> {
+    let character = |n: &str| n.parse().ok().and_then(char::from_u32);
+    let pair = |line: &str| {
+        let mut parts = line.split(' ');
+        let of = parts.next()? == kind;
+        let pair = (character(parts.next()?)?, character(parts.next()?)?);
+        of.then_some(pair)
+    };
+    include_str!("case.txt").lines().filter_map(pair).collect()
 }
 
-const UPPER: &[(char, char)] = &[];
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-const LOWER: &[(char, char)] = &[];
+    #[test]
+    fn characters() {
+        assert_eq!("aß日é".chars().map(upper).collect::<String>(), "Aẞ日É");
+        assert_eq!("İÀ".chars().map(lower).collect::<String>(), "ià");
+    }
+}

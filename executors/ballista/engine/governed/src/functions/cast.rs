@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, PrimitiveArray, StringArray, TimestampMicrosecondArray,
-    new_null_array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, PrimitiveArray, StringArray,
+    TimestampMicrosecondArray, new_null_array,
 };
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
@@ -119,7 +119,10 @@ fn integers(a: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     where
         T::Native: TryFrom<i128>,
     {
-        let fit = |v: Option<i128>| v.map(|v| T::Native::try_from(v).map_err(|_| unfit("a number"))).transpose();
+        // Floating point that is less than one too large is taken there before it is rounded, and is another number then.
+        let near = |v: i128| *a.data_type() == DataType::Float64 && T::Native::try_from(v - 1).is_ok() && v > 0;
+        let error = |v: i128| if near(v) { failure(Class::Unsupported, "a number at the end of its type") } else { unfit("a number") };
+        let fit = |v: Option<i128>| v.map(|v| T::Native::try_from(v).map_err(|_| error(v))).transpose();
         Ok(Arc::new(whole(a)?.into_iter().map(fit).collect::<Result<PrimitiveArray<T>>>()?))
     }
     match to {
@@ -214,7 +217,7 @@ fn timestamp_text(v: i64) -> String {
         0 => String::new(),
         micros => format!(".{micros:06}").trim_end_matches('0').to_owned(),
     };
-    format!("{} {:02}:{:02}:{:02}{fraction}{}", day_text(&m), seconds / 3600, seconds / 60 % 60, seconds % 60, era(&m))
+    format!("{}{} {:02}:{:02}:{:02}{fraction}", day_text(&m), era(&m), seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
 fn midnights(a: &ArrayRef) -> Result<ArrayRef> {

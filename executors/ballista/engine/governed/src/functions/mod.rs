@@ -3,8 +3,8 @@
 //!
 //! To read them in order: `number`, `text`, `time`, `cast`, `order`, and with the state of a group: `single`.
 
-mod cast;
 mod case;
+mod cast;
 mod number;
 mod order;
 mod read;

@@ -174,10 +174,10 @@ fn quotient_type(t: &[DataType]) -> Option<DataType> {
     wider(t)
 }
 
-/// Division by zero is NULL.
+/// Division of integers by zero is NULL.
 fn modulo(a: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
     if *to == DataType::Float64 {
-        return pairs(a, |x, y| (y != 0.0).then(|| x % y));
+        return pairs(a, |x, y| Some(x % y));
     }
     whole(a, to, |x, y| x.mod_checked(y), |x, y| x.mod_checked(y), |x, y| x.mod_checked(y), |x, y| x.mod_checked(y))
 }

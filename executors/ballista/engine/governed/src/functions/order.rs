@@ -31,9 +31,7 @@ fn float(t: &[DataType]) -> Option<DataType> {
 /// A NaN is a NaN, and above all others; zeros have no sign.
 fn ordered(a: &ArrayRef) -> Result<ArrayRef> {
     Ok(match a.data_type() {
-        DataType::Float32 => {
-            Arc::new(a.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 }))
-        }
+        DataType::Float32 => Arc::new(a.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 })),
         _ => Arc::new(a.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 })),
     })
 }
@@ -105,16 +103,22 @@ fn flip32(v: i32) -> i32 {
 
 fn same(t: &[DataType]) -> Option<DataType> {
     let first = t.first()?;
-    let known = is_int(first) || matches!(first, DataType::Float64 | DataType::Utf8 | DataType::Date32 | DataType::Timestamp(TimeUnit::Microsecond, None) | DataType::Decimal128(..));
+    let known = is_int(first)
+        || matches!(
+            first,
+            DataType::Float64 | DataType::Utf8 | DataType::Date32 | DataType::Timestamp(TimeUnit::Microsecond, None) | DataType::Decimal128(..)
+        );
     (known && t.iter().all(|t| t == first)).then(|| first.clone())
 }
 
 /// The greatest or the least of the values that are not NULL, the first one of equal ones.
 fn extreme(a: &[ArrayRef], wanted: Ordering) -> Result<ArrayRef> {
-    let keys = a.iter().map(|a| if float(&[a.data_type().clone()]).is_some() { ordered(a) } else { Ok(Arc::clone(a)) }).collect::<Result<Vec<_>>>()?;
+    let keys =
+        a.iter().map(|a| if float(&[a.data_type().clone()]).is_some() { ordered(a) } else { Ok(Arc::clone(a)) }).collect::<Result<Vec<_>>>()?;
     let mut best: Vec<(usize, usize)> = (0..a[0].len()).map(|row| (0, row)).collect();
     for next in 1..a.len() {
-        let compare = (0..next).map(|i| make_comparator(&keys[next], &keys[i], SortOptions::default())).collect::<std::result::Result<Vec<_>, _>>()?;
+        let compare =
+            (0..next).map(|i| make_comparator(&keys[next], &keys[i], SortOptions::default())).collect::<std::result::Result<Vec<_>, _>>()?;
         for (row, b) in best.iter_mut().enumerate() {
             if keys[next].is_valid(row) && (keys[b.0].is_null(row) || compare[b.0](row, row) == wanted) {
                 *b = (next, row);

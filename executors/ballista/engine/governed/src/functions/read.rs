@@ -9,7 +9,8 @@ use crate::wire::Class;
 
 /// What is wrong with a text that is not of a plain form. `may` are the characters, beside digits, that rarer forms have.
 fn unread(text: &str, what: &str, may: &str) -> DataFusionError {
-    let rare = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || c.is_control() || may.contains(c.to_ascii_lowercase()));
+    let rare =
+        !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c.is_whitespace() || c.is_control() || may.contains(c.to_ascii_lowercase()));
     if rare {
         failure(Class::Unsupported, format!("the text of {what} in a rare form"))
     } else {

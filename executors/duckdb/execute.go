@@ -92,10 +92,12 @@ func (s *Prepared) execute(ctx context.Context, turn *turn, args []any, cancel f
 		return nil, prepareError(bindings.PendingError(pending))
 	}
 	// Starting a statement clears an interrupt that came just before.
-	if err := s.ended(ctx); err != nil {
-		return nil, err
+	err := s.ended(ctx)
+	if err == nil {
+		err = s.work(ctx, turn, pending)
 	}
-	if err := s.work(ctx, turn, pending); err != nil {
+	if err != nil {
+		s.settle(pending)
 		return nil, err
 	}
 	var result bindings.Result
@@ -159,6 +161,49 @@ func (s *Prepared) work(ctx context.Context, turn *turn, pending bindings.Pendin
 	}
 }
 
+// settleTime bounds how long a statement that is not wanted any more is led to its end.
+const settleTime = 30 * time.Second
+
+// settle has the engine come to an end of its own with a statement that is not wanted any more, and does nothing with one that has failed. A recursive part waits for tasks that it
+// has made; if the engine drops them first, as it does when a statement is freed, that part waits for ever, with a thread, and so does who frees the statement.
+func (s *Prepared) settle(pending bindings.PendingResult) {
+	s.conn.interrupt()
+	var result bindings.Result
+	ready := false
+	s.counted(func() {
+		pause := shortestPause
+		for until := time.Now().Add(settleTime); !ready && time.Now().Before(until); {
+			switch bindings.PendingExecuteTask(pending) {
+			case bindings.PendingStateError:
+				return
+			case bindings.PendingStateResultReady:
+				ready = true
+			case bindings.PendingStateNoTasksAvailable:
+				time.Sleep(pause)
+				pause = min(2*pause, longestPause)
+			}
+		}
+		if ready {
+			if bindings.ExecutePending(pending, &result) != bindings.StateError {
+				s.drain(result)
+			}
+			bindings.DestroyResult(&result)
+		}
+	})
+}
+
+// drain is settle for a result that has been opened. The caller destroys it.
+func (s *Prepared) drain(result bindings.Result) {
+	s.conn.interrupt()
+	for until := time.Now().Add(settleTime); time.Now().Before(until); {
+		chunk := bindings.FetchChunk(result)
+		if chunk.Ptr == nil {
+			return
+		}
+		bindings.DestroyDataChunk(&chunk)
+	}
+}
+
 func (s *Prepared) ended(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,21 +217,24 @@ func (s *Prepared) ended(ctx context.Context) error {
 }
 
 // open makes the reader of result, which it takes over. The reader's last act is cancel.
-func (s *Prepared) open(ctx context.Context, result bindings.Result, cancel func()) (*reader, error) {
+func (s *Prepared) open(ctx context.Context, result bindings.Result, cancel func()) (_ *reader, err error) {
+	defer func() {
+		if err != nil {
+			s.counted(func() { s.drain(result) })
+			bindings.DestroyResult(&result)
+		}
+	}()
 	kinds, schema, err := s.resultTypes(&result)
 	if err != nil {
-		bindings.DestroyResult(&result)
 		return nil, err
 	}
 	columns, err := newColumns(kinds, s.x.config.Allocator)
 	if err != nil {
-		bindings.DestroyResult(&result)
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		bindings.DestroyResult(&result)
 		return nil, executors.ErrClosed
 	}
 	s.running = newReader(ctx, s, result, kinds, columns, schema)

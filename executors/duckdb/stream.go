@@ -102,6 +102,9 @@ func (r *reader) closeResult() {
 	if r.chunk.Ptr != nil {
 		bindings.DestroyDataChunk(&r.chunk)
 	}
+	if !r.ended {
+		r.of.counted(func() { r.of.drain(r.result) })
+	}
 	bindings.DestroyResult(&r.result)
 	for _, c := range r.columns {
 		c.release()
@@ -275,10 +278,10 @@ func (r *reader) fetch() (bool, error) {
 	chunk := bindings.FetchChunk(r.result)
 	if chunk.Ptr == nil {
 		// The end and a failure look alike but for the error that a failure leaves.
+		r.ended = true
 		if message := bindings.ResultError(&r.result); message != "" {
 			return false, engineError(bindings.ResultErrorType(&r.result), message)
 		}
-		r.ended = true
 		return false, r.ctx.Err()
 	}
 	r.chunk, r.size = chunk, int(bindings.DataChunkGetSize(chunk))

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Aggregate, Distinct, Expr, ExprSchemable, Logical
 use crate::checked::{Op, arithmetic};
 use crate::functions::{self, cast, ordered, single};
 use crate::semantics::digits;
-use crate::wall::{is_float, one_row};
+use crate::wall::{integer, is_float, one_row};
 
 /// Rewrites a statement's plan as the SQL planner made it.
 pub fn plan(p: LogicalPlan) -> Result<LogicalPlan> {
@@ -106,8 +106,11 @@ fn part(e: Expr, schema: &DFSchema) -> Result<(bool, Expr)> {
         }
         Expr::Cast(c) => {
             let (from, to) = (c.expr.get_type(schema)?, c.field.data_type().clone());
+            // A number with its type is left as it is: other parts of the plan know it by its name.
+            let number = integer(&c.expr).is_some_and(|v| to == DataType::Int64 || to == DataType::Int32 && i32::try_from(v).is_ok());
             match constant(&c.expr, &to) {
                 Some(v) => (true, v),
+                None if number => (false, Expr::Cast(c)),
                 None if functions::native(&from, &to) || functions::cast_type(&from, &to).is_none() => (false, Expr::Cast(c)),
                 None => (true, cast(*c.expr, &to)?),
             }

@@ -402,7 +402,7 @@ fn one_type<'a>(parts: impl Iterator<Item = &'a Expr>, schema: &DFSchema) -> Res
 }
 
 /// The value of an integer literal, cast or not.
-fn integer(e: &Expr) -> Option<i64> {
+pub fn integer(e: &Expr) -> Option<i64> {
     match e {
         Expr::Literal(ScalarValue::Int64(Some(v)), _) => Some(*v),
         Expr::Literal(ScalarValue::Int32(Some(v)), _) => Some(i64::from(*v)),

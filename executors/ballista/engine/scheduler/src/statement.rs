@@ -16,11 +16,7 @@ use governed::relation::Relation;
 use governed::wire;
 use governed::{failure, rewrite, session, wall};
 
-/// Plans a statement in a session of its own, once, before anything runs. The adaptive planner of Ballista 55 plans again after every stage; where
-/// one side of a join turned out to be empty it could wait for a stage that it had dropped, and call the job done without its last one
-/// (TPC-DS 23), or make stages without end (TPC-DS 10 with fewer rows).
-///
-/// The session's id is the statement's: executors compare it with the one in task credentials.
+/// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
 pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionContext>, LogicalPlan)> {
     if s.query.is_empty() {
         return Err(DataFusionError::Plan("a statement without id".to_owned()));
@@ -28,9 +24,7 @@ pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionC
     let config = session::configure(SessionConfig::new_with_ballista())
         .with_target_partitions(partitions)
         .with_ballista_use_tls(true)
-        .set_usize("ballista.scheduler.max_partitions_per_task", 1)
-        .set_bool("ballista.planner.adaptive.enabled", false)
-        .set_bool("datafusion.optimizer.prefer_hash_join", true);
+        .set_usize("ballista.scheduler.max_partitions_per_task", 1);
     let state = session::builder(config).with_session_id(s.query).with_optimizer_rules(ballista_default_optimizer_rules()).build();
     let context = SessionContext::new_with_state(state);
     for r in s.relations {

@@ -152,22 +152,25 @@ fn numbers(a: &ArrayRef) -> Result<Int64Array> {
 fn cut(a: &[ArrayRef], f: impl Fn(i64, &[i64]) -> (i64, i64)) -> Result<ArrayRef> {
     let s = texts(&a[0]);
     let by = a[1..].iter().map(numbers).collect::<Result<Vec<_>>>()?;
-    let one = |i: usize| -> Option<String> {
+    let one = |i: usize| -> Result<Option<String>> {
         if s.is_null(i) || by.iter().any(|b| b.is_null(i)) {
-            return None;
+            return Ok(None);
         }
         let s = s.value(i);
-        let args: Vec<i64> = by.iter().map(|b| b.value(i).clamp(i64::MIN >> 2, i64::MAX >> 2)).collect();
+        let args: Vec<i64> = by.iter().map(|b| b.value(i)).collect();
+        if args.iter().any(|n| u32::try_from(n.unsigned_abs()).is_err()) {
+            return Err(failure(Class::Unsupported, "a place in a text that is so far away"));
+        }
         let (from, to) = f(s.chars().count() as i64, &args);
-        Some(s.chars().skip(from.max(0) as usize).take((to - from).max(0) as usize).collect())
+        Ok(Some(s.chars().skip(from.max(0) as usize).take((to - from).max(0) as usize).collect()))
     };
-    Ok(Arc::new((0..s.len()).map(one).collect::<StringArray>()))
+    Ok(Arc::new((0..s.len()).map(one).collect::<Result<StringArray>>()?))
 }
 
 /// Where a substring starts and ends: counted from one, negative places from the end, negative lengths to the left.
 fn span(n: i64, from: i64, mut length: i64) -> (i64, i64) {
     let start = match from {
-        1.. => (from - 1).min(n),
+        1.. => from - 1,
         0 => {
             length -= 1;
             if length <= 0 {
@@ -175,25 +178,29 @@ fn span(n: i64, from: i64, mut length: i64) -> (i64, i64) {
             }
             0
         }
-        _ => (n + from).max(0),
+        _ => n + from,
     };
-    if length >= 0 { (start, (start + length).min(n)) } else { ((start + length).max(0), start) }
+    let (start, end) = if length >= 0 { (start, start + length) } else { (start + length, start) };
+    (start.clamp(0, n), end.clamp(0, n))
 }
 
 fn split_part(a: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
     let (s, by, n) = (texts(&a[0]), texts(&a[1]), numbers(&a[2])?);
-    let one = |i: usize| -> Option<String> {
+    let one = |i: usize| -> Result<Option<String>> {
         if s.is_null(i) || by.is_null(i) || n.is_null(i) {
-            return None;
+            return Ok(None);
         }
-        let parts: Vec<&str> = if by.value(i).is_empty() { vec![s.value(i)] } else { s.value(i).split(by.value(i)).collect() };
+        if by.value(i).is_empty() {
+            return Err(failure(Class::Unsupported, "parts of a text without a separator"));
+        }
+        let parts: Vec<&str> = s.value(i).split(by.value(i)).collect();
         let at = match n.value(i) {
-            n @ 1.. => usize::try_from(n).ok()?.checked_sub(1),
-            n => parts.len().checked_sub(usize::try_from(n.unsigned_abs()).ok()?),
+            n @ 1.. => usize::try_from(n - 1).ok(),
+            n => usize::try_from(n.unsigned_abs()).ok().and_then(|n| parts.len().checked_sub(n)),
         };
-        Some(at.and_then(|at| parts.get(at)).copied().unwrap_or_default().to_owned())
+        Ok(Some(at.and_then(|at| parts.get(at)).copied().unwrap_or_default().to_owned()))
     };
-    Ok(Arc::new((0..s.len()).map(one).collect::<StringArray>()))
+    Ok(Arc::new((0..s.len()).map(one).collect::<Result<StringArray>>()?))
 }
 
 fn pad(a: &[ArrayRef], left: bool) -> Result<ArrayRef> {
@@ -226,7 +233,7 @@ mod tests {
     #[test]
     fn spans() {
         for (n, from, length, want) in
-            [(5, 1, 2, (0, 2)), (5, 0, 2, (0, 1)), (5, -2, 9, (3, 5)), (5, 9, 1, (5, 5)), (5, 3, -2, (0, 2)), (5, 0, 0, (0, 0))]
+            [(5, 1, 2, (0, 2)), (5, 0, 2, (0, 1)), (5, -2, 9, (3, 5)), (5, 9, 1, (5, 5)), (5, 3, -2, (0, 2)), (5, 0, 0, (0, 0)), (1, -8, 1, (0, 0))]
         {
             assert_eq!(span(n, from, length), want, "{from}, {length}");
         }

@@ -196,6 +196,9 @@ func (b *binder) call(f *pgquery.FuncCall, s *scope) (need, error) {
 		return need{}, &UnsupportedError{Construct: "* or ALL outside its place", Pos: int(f.Location)}
 	}
 	if !f.AggStar && f.Over == nil && !isAggregate(f) {
+		if err := firstValue(f); err != nil {
+			return need{}, err
+		}
 		return b.exprs(s, f.Args...)
 	}
 	n, err := b.opaque(s, f.Args...)

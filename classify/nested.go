@@ -52,6 +52,21 @@ func (b *binder) nestedLists(body *pgquery.Node, params []string) error {
 	return nil
 }
 
+// firstValue refuses a subquery as the value that list_reduce begins with: DuckDB 1.5 moves that argument while it binds the lambda, and
+// ends the process where the subquery and the list both mention a column from further out.
+func firstValue(f *pgquery.FuncCall) error {
+	at := slices.IndexFunc(f.Args, func(n *pgquery.Node) bool { return nameOf(n.GetFuncCall()) == MarkerLambda })
+	if at < 0 {
+		return nil
+	}
+	for _, arg := range f.Args[at+1:] {
+		if subs := all[*pgquery.SubLink](arg); len(subs) > 0 {
+			return &UnsupportedError{Construct: "a subquery as the first value of " + nameOf(f), Pos: int(subs[0].Location)}
+		}
+	}
+	return nil
+}
+
 // outside says what in args comes from outside of the lambda and is not a column of a table, "" if nothing does. The body of an inner
 // lambda is left to that.
 func (b *binder) outside(args []*pgquery.Node, params []string) string {

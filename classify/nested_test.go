@@ -34,6 +34,11 @@ func TestNestedLists(t *testing.T) {
 		{"SELECT list_transform(l, x -> len(range(1000))) FROM t", false},
 		{"SELECT list_transform(l, x -> generate_series(1, 10)) FROM t", false},
 		{"SELECT list_transform(range(1000), x -> x) FROM t", true},
+		{"SELECT list_reduce(l, (x, y) -> x + y, a) FROM t", true},
+		{"SELECT list_reduce([(SELECT max(a) FROM t)], (x, y) -> x + y, 1) FROM t", true},
+		{"SELECT list_reduce(l, (x, y) -> x + y, (SELECT 1)) FROM t", false},
+		{"SELECT reduce(l, lambda x, y: x + y, a + (SELECT max(a) FROM t)) FROM t", false},
+		{"SELECT array_reduce([a], (x, y) -> x, CASE WHEN EXISTS (SELECT 1 FROM t u WHERE u.a = t.a) THEN 1 END) FROM t", false},
 	} {
 		if _, err := tables.bind(c.sql); (err == nil) != c.ok {
 			t.Errorf("%s: %v", c.sql, err)

@@ -9,11 +9,12 @@
 package wire
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -1356,27 +1357,30 @@ func file_submission_proto_rawDescGZIP() []byte {
 	return file_submission_proto_rawDescData
 }
 
-var file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_submission_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
-var file_submission_proto_goTypes = []any{
-	(Class)(0),             // 0: gatehouse.ballista.v1.Class
-	(*Statement)(nil),      // 1: gatehouse.ballista.v1.Statement
-	(*Relation)(nil),       // 2: gatehouse.ballista.v1.Relation
-	(*TaskGroup)(nil),      // 3: gatehouse.ballista.v1.TaskGroup
-	(*Payload)(nil),        // 4: gatehouse.ballista.v1.Payload
-	(*EqualityDelete)(nil), // 5: gatehouse.ballista.v1.EqualityDelete
-	(*Column)(nil),         // 6: gatehouse.ballista.v1.Column
-	(*File)(nil),           // 7: gatehouse.ballista.v1.File
-	(*Constant)(nil),       // 8: gatehouse.ballista.v1.Constant
-	(*Name)(nil),           // 9: gatehouse.ballista.v1.Name
-	(*Description)(nil),    // 10: gatehouse.ballista.v1.Description
-	(*Event)(nil),          // 11: gatehouse.ballista.v1.Event
-	(*Job)(nil),            // 12: gatehouse.ballista.v1.Job
-	(*Done)(nil),           // 13: gatehouse.ballista.v1.Done
-	(*Ready)(nil),          // 14: gatehouse.ballista.v1.Ready
-	(*Part)(nil),           // 15: gatehouse.ballista.v1.Part
-	(*Failure)(nil),        // 16: gatehouse.ballista.v1.Failure
-}
+var (
+	file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+	file_submission_proto_msgTypes  = make([]protoimpl.MessageInfo, 16)
+	file_submission_proto_goTypes   = []any{
+		Class(0),               // 0: gatehouse.ballista.v1.Class
+		(*Statement)(nil),      // 1: gatehouse.ballista.v1.Statement
+		(*Relation)(nil),       // 2: gatehouse.ballista.v1.Relation
+		(*TaskGroup)(nil),      // 3: gatehouse.ballista.v1.TaskGroup
+		(*Payload)(nil),        // 4: gatehouse.ballista.v1.Payload
+		(*EqualityDelete)(nil), // 5: gatehouse.ballista.v1.EqualityDelete
+		(*Column)(nil),         // 6: gatehouse.ballista.v1.Column
+		(*File)(nil),           // 7: gatehouse.ballista.v1.File
+		(*Constant)(nil),       // 8: gatehouse.ballista.v1.Constant
+		(*Name)(nil),           // 9: gatehouse.ballista.v1.Name
+		(*Description)(nil),    // 10: gatehouse.ballista.v1.Description
+		(*Event)(nil),          // 11: gatehouse.ballista.v1.Event
+		(*Job)(nil),            // 12: gatehouse.ballista.v1.Job
+		(*Done)(nil),           // 13: gatehouse.ballista.v1.Done
+		(*Ready)(nil),          // 14: gatehouse.ballista.v1.Ready
+		(*Part)(nil),           // 15: gatehouse.ballista.v1.Part
+		(*Failure)(nil),        // 16: gatehouse.ballista.v1.Failure
+	}
+)
+
 var file_submission_proto_depIdxs = []int32{
 	2,  // 0: gatehouse.ballista.v1.Statement.relations:type_name -> gatehouse.ballista.v1.Relation
 	3,  // 1: gatehouse.ballista.v1.Relation.groups:type_name -> gatehouse.ballista.v1.TaskGroup

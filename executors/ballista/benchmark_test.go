@@ -15,6 +15,10 @@ import (
 	"gatehouse/executors/executortest"
 )
 
+// gaveUp is what a statement is refused with, before its first row, if the adaptive planner of Ballista 55 stops without a last stage. For some
+// plans it does so now and then, by the order in which stages end.
+const gaveUp = "a plan that its planner gave up"
+
 // demands are what a benchmark runs under.
 type demands struct {
 	name   string
@@ -45,8 +49,9 @@ func benchmark(t *testing.T, set tpc.Set, queries int, refused map[string]string
 	if err != nil || len(files) != queries {
 		t.Fatalf("%d queries, %v", len(files), err)
 	}
-	missing := maps.Clone(refused)
+	missing, whole := maps.Clone(refused), false
 	for _, d := range under {
+		whole = whole || d.every == 1
 		for i, f := range files {
 			if i%d.every != 0 {
 				continue
@@ -60,6 +65,13 @@ func benchmark(t *testing.T, set tpc.Set, queries int, refused map[string]string
 				}
 				started := time.Now()
 				got, err := distributed.Rows(t.Context(), string(text), d.policy)
+				for range 3 {
+					if err == nil || refused[name] != "" || !strings.Contains(err.Error(), gaveUp) {
+						break
+					}
+					t.Logf("once more: %v", err)
+					got, err = distributed.Rows(t.Context(), string(text), d.policy)
+				}
 				took := time.Since(started)
 				if reason, ok := refused[name]; ok {
 					if kindIs(err) != executors.KindUnsupported {
@@ -79,7 +91,7 @@ func benchmark(t *testing.T, set tpc.Set, queries int, refused map[string]string
 			})
 		}
 	}
-	if len(missing) > 0 {
+	if whole && len(missing) > 0 {
 		t.Errorf("listed as refused, and no queries: %v", slices.Sorted(maps.Keys(missing)))
 	}
 }

@@ -83,6 +83,25 @@ func TestClasses(t *testing.T) {
 	}
 }
 
+// TestLeakproof probes what is leakproof in the table anew.
+func TestLeakproof(t *testing.T) {
+	e := newEngine(t)
+	rows := readTable(t)
+	tried := 0
+	for _, o := range e.overloads() {
+		if rows[o.key()].class != "leakproof" {
+			continue
+		}
+		tried++
+		if f, _ := e.probeOverload(o); f.raises != none && f.raises != unbound {
+			t.Errorf("%s is leakproof in the table, and %s: %s", o.key(), f.raises, f.example)
+		}
+	}
+	if tried < 500 {
+		t.Errorf("%d rows are leakproof", tried)
+	}
+}
+
 // check compares a row with what classify makes of statements that call o.
 func check(t *testing.T, o overload, r row) {
 	t.Helper()

@@ -105,8 +105,15 @@ func (e *engine) fault(err error, text string) fault {
 		return fault(err.Error())
 	}
 	switch d.Type {
-	case duck.ErrorTypeBinder, duck.ErrorTypeCatalog, duck.ErrorTypeParser, duck.ErrorTypeSyntax, duck.ErrorTypeMismatchType, duck.ErrorTypeNotImplemented, duck.ErrorTypeParameterNotResolved:
+	case duck.ErrorTypeBinder, duck.ErrorTypeCatalog, duck.ErrorTypeParser, duck.ErrorTypeSyntax, duck.ErrorTypeMismatchType, duck.ErrorTypeParameterNotResolved:
 		return unbound
+	case duck.ErrorTypeNotImplemented:
+		// Some find out while they run, as dayofweek does on intervals.
+		if s, err := e.conn.PrepareContext(context.Background(), text); err != nil {
+			return unbound
+		} else if err := s.Close(); err != nil {
+			return fault(err.Error())
+		}
 	case duck.ErrorTypeInternal, duck.ErrorTypeFatal:
 		if _, err := e.first(context.Background(), "SELECT 1"); err != nil {
 			e.close()

@@ -52,50 +52,51 @@ struct Watched(Arc<Mutex<HashMap<JobId, usize>>>);
 
 impl Watched {
     /// Rings the bell once a job has tasks to give away.
-    fn watch(&self, scheduler: &Scheduler, job: JobId, bell: &Bell) {
-        if self.lock().insert(job.clone(), LOOKS).is_some() {
-            return; // somebody looks already, and now looks longer
+    fn watch(&self, scheduler: &Scheduler, jobs: &HashSet<JobId>, bell: &Bell) {
+        let mut watched = self.lock();
+        let idle = watched.is_empty();
+        watched.extend(jobs.iter().map(|job| (job.clone(), LOOKS)));
+        if idle && !watched.is_empty() {
+            tokio::spawn(self.clone().look(scheduler.clone(), bell.clone()));
         }
-        let (watched, scheduler, bell) = (self.clone(), scheduler.clone(), bell.clone());
-        tokio::spawn(async move {
-            while watched.again(&job) {
-                if has_tasks(&scheduler, &job).await {
-                    watched.lock().remove(&job);
-                    bell.ring();
-                    return;
-                }
-                tokio::time::sleep(LOOK).await;
-            }
-        });
     }
 
-    /// Takes one of the looks that are left.
-    fn again(&self, job: &JobId) -> bool {
-        let mut watched = self.lock();
-        match watched.get_mut(job) {
-            Some(left) if *left > 0 => {
-                *left -= 1;
-                true
+    /// Looks at all watched jobs until there is none.
+    async fn look(self, scheduler: Scheduler, bell: Bell) {
+        loop {
+            let jobs: Vec<JobId> = self.lock().keys().cloned().collect();
+            let running = scheduler.state.task_manager.get_running_job_cache();
+            let mut ready = HashSet::new();
+            for job in jobs {
+                if let Some(info) = running.get(&job) {
+                    let mut graph = info.execution_graph.write().await;
+                    graph.revive(); // a stage whose input is there has tasks from then on
+                    if graph.available_tasks() > 0 {
+                        ready.insert(job);
+                    }
+                }
             }
-            _ => {
-                watched.remove(job);
-                false
+            let left = {
+                let mut watched = self.lock();
+                watched.retain(|job, looks| {
+                    *looks -= 1;
+                    *looks > 0 && running.contains_key(job) && !ready.contains(job)
+                });
+                !watched.is_empty()
+            };
+            if !ready.is_empty() {
+                bell.ring();
             }
+            if !left {
+                return;
+            }
+            tokio::time::sleep(LOOK).await;
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<JobId, usize>> {
         self.0.lock().expect("watched jobs")
     }
-}
-
-async fn has_tasks(scheduler: &Scheduler, job: &JobId) -> bool {
-    let Some(info) = scheduler.state.task_manager.get_running_job_cache().get(job).cloned() else {
-        return false; // it has ended
-    };
-    let mut graph = info.execution_graph.write().await;
-    graph.revive(); // a stage whose input is there has tasks from then on
-    graph.available_tasks() > 0
 }
 
 /// Serves executors.
@@ -145,9 +146,7 @@ impl SchedulerGrpc for Work {
             rung.as_mut().enable();
             let answer = self.scheduler.poll_work(Request::new(question.clone())).await?;
             if !question.task_status.is_empty() {
-                for job in &jobs {
-                    self.watched.watch(&self.scheduler, job.clone(), &self.bell);
-                }
+                self.watched.watch(&self.scheduler, &jobs, &self.bell);
                 question.task_status.clear();
             }
             let said = answer.get_ref();

@@ -45,6 +45,14 @@ type Prepared interface {
 	Close() error
 }
 
+// The bounds of a batch. Small batches cost the client more than the server; one message must stay under the usual 4 MiB.
+const (
+	MaxBatchRows  = 64 << 10
+	MaxBatchBytes = 3 << 20
+	// FirstRows is how many rows the first batch waits for where a relation hides rows.
+	FirstRows = 1024
+)
+
 // Placed is what the reader of an execution may also be, so that the record says where a statement ran if there are several places.
 type Placed interface {
 	// Place is the Name of Capabilities of the executor that runs it.

@@ -66,26 +66,13 @@ func newGatewayBeside(t *testing.T, limits gateway.Limits, catalogs map[string]c
 // newGatewayOver is newGatewayBeside with another executor; nil: the embedded engine.
 func newGatewayOver(t *testing.T, other executors.Executor, limits gateway.Limits, catalogs map[string]catalog.Catalog) (*gateway.Gateway, *memory) {
 	t.Helper()
-	zoo := catalogtest.Zoo(t)
-	cat, err := sqlcat.New(sqlcat.Config{Name: "zoo", SQLite: filepath.Join(zoo, "catalog.db"), Roots: []string{zoo}})
-	check(t, err)
-	t.Cleanup(func() { _ = cat.Close() })
+	cat := zooCatalog(t)
 	rego, err := os.ReadFile("testdata/flow.rego")
 	check(t, err)
 	decider, err := opa.New(opa.Config{Files: map[string][]byte{"flow.rego": rego}, Lenient: true})
 	check(t, err)
 	t.Cleanup(func() { _ = decider.Close() })
-	key, err := task.NewKey()
-	check(t, err)
-	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "gatehouse"})
-	check(t, err)
-	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "gatehouse"})
-	check(t, err)
-	planner, err := plan.New(plan.Config{Minter: minter})
-	check(t, err)
-	x, err := duckdb.New(duckdb.Config{Verifier: verifier, Dir: t.TempDir(), HashKey: auth.NewSecret(strings.Repeat("k", 32))})
-	check(t, err)
-	t.Cleanup(func() { _ = x.Close() })
+	planner, x := newEngine(t)
 	if other == nil {
 		other = x
 	}
@@ -98,6 +85,33 @@ func newGatewayOver(t *testing.T, other executors.Executor, limits gateway.Limit
 	})
 	check(t, err)
 	return g, sink
+}
+
+// zooCatalog is the catalog of the test tables.
+func zooCatalog(t *testing.T) catalog.Catalog {
+	t.Helper()
+	zoo := catalogtest.Zoo(t)
+	c, err := sqlcat.New(sqlcat.Config{Name: "zoo", SQLite: filepath.Join(zoo, "catalog.db"), Roots: []string{zoo}})
+	check(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// newEngine is a planner, and the embedded engine that takes its plans.
+func newEngine(t *testing.T) (*plan.Planner, *duckdb.Executor) {
+	t.Helper()
+	key, err := task.NewKey()
+	check(t, err)
+	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "gatehouse"})
+	check(t, err)
+	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "gatehouse"})
+	check(t, err)
+	planner, err := plan.New(plan.Config{Minter: minter})
+	check(t, err)
+	x, err := duckdb.New(duckdb.Config{Verifier: verifier, Dir: t.TempDir(), HashKey: auth.NewSecret(strings.Repeat("k", 32))})
+	check(t, err)
+	t.Cleanup(func() { _ = x.Close() })
+	return planner, x
 }
 
 func check(t testing.TB, err error) {

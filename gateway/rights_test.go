@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,14 +16,9 @@ import (
 
 	"gatehouse/audit"
 	"gatehouse/auth"
-	"gatehouse/auth/task"
 	"gatehouse/catalog"
-	"gatehouse/catalog/catalogtest"
-	sqlcat "gatehouse/catalog/sql"
 	"gatehouse/classify"
-	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
-	"gatehouse/plan"
 	"gatehouse/policies"
 	"gatehouse/policy"
 	"gatehouse/policy/grants"
@@ -116,10 +110,7 @@ func newPartsOf(t *testing.T, issuers ...string) parts {
 	if len(issuers) > 0 {
 		home = issuers[0]
 	}
-	zoo := catalogtest.Zoo(t)
-	inner, err := sqlcat.New(sqlcat.Config{Name: "zoo", SQLite: filepath.Join(zoo, "catalog.db"), Roots: []string{zoo}})
-	check(t, err)
-	t.Cleanup(func() { _ = inner.Close() })
+	inner := zooCatalog(t)
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	store, err := grants.New(t.Context(), grants.Config{
 		File: filepath.Join(t.TempDir(), "grants.db"), Admin: "admin",
@@ -148,17 +139,7 @@ row_filters contains {"id": "low", "expression": "id < 6"} if gw.user == "eve"
 	decider, err := opa.New(opa.Config{Files: files, Rights: store, HomeIssuer: home})
 	check(t, err)
 	t.Cleanup(func() { _ = decider.Close() })
-	key, err := task.NewKey()
-	check(t, err)
-	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "gatehouse"})
-	check(t, err)
-	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "gatehouse"})
-	check(t, err)
-	planner, err := plan.New(plan.Config{Minter: minter})
-	check(t, err)
-	x, err := duckdb.New(duckdb.Config{Verifier: verifier, Dir: t.TempDir(), HashKey: auth.NewSecret(strings.Repeat("k", 32))})
-	check(t, err)
-	t.Cleanup(func() { _ = x.Close() })
+	planner, x := newEngine(t)
 	lake := &shop{Catalog: inner, tables: []shopTable{
 		{"Shop", "Orders", "v1_plain"},
 		{"Shop", "Lines", "v2_cow"},

@@ -13,33 +13,28 @@ import (
 	"gatehouse/policy"
 )
 
-// past returns the rights at the time that a statement asks for.
-func (v viewer) past(a *classify.Access) (policy.Rights, error) {
-	if a.At.IsZero() {
-		return v.base, nil
+// asked returns the rights at the time that a statement asks for, and the table that it names; nil if it names none.
+func (v viewer) asked(a *classify.Access) (policy.Rights, *policy.Object, error) {
+	base := v.base
+	if !a.At.IsZero() {
+		var err error
+		if base, err = v.g.cfg.Grants.At(v.ctx, a.At); err != nil {
+			return nil, nil, err
+		}
 	}
-	return v.g.cfg.Grants.At(v.ctx, a.At)
-}
-
-// one returns the table that a statement names; nil if it names none.
-func (v viewer) one(a *classify.Access) (*policy.Object, error) {
 	if len(a.Objects) == 0 {
-		return nil, nil
+		return base, nil, nil
 	}
 	targets, err := v.targets(a)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &targets[0].object, nil
+	return base, &targets[0].object, nil
 }
 
 // rules answers SHOW ROW FILTERS and SHOW MASKS: all for administrators, and for owners those of their tables.
 func (v viewer) rules(a *classify.Access) ([][]string, error) {
-	base, err := v.past(a)
-	if err != nil {
-		return nil, err
-	}
-	object, err := v.one(a)
+	base, object, err := v.asked(a)
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +111,7 @@ func (v viewer) seesTexts(o policy.Object) (bool, error) {
 
 // tags answers SHOW TAGS: of tables and columns that the viewer may know of.
 func (v viewer) tags(a *classify.Access) ([][]string, error) {
-	base, err := v.past(a)
-	if err != nil {
-		return nil, err
-	}
-	object, err := v.one(a)
+	base, object, err := v.asked(a)
 	if err != nil {
 		return nil, err
 	}

@@ -2,21 +2,15 @@ package gateway_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"gatehouse/auth"
-	"gatehouse/auth/task"
 	"gatehouse/catalog"
-	"gatehouse/catalog/catalogtest"
-	sqlcat "gatehouse/catalog/sql"
 	"gatehouse/classify"
-	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
-	"gatehouse/plan"
 	"gatehouse/policies"
 	"gatehouse/policy/grants"
 	"gatehouse/policy/opa"
@@ -64,10 +58,7 @@ func (c *changing) Table(ctx context.Context, id auth.Identity, schema, name str
 // and of "away" sign in; "root" administers.
 func rightsGateway(t *testing.T) (*gateway.Gateway, *changing) {
 	t.Helper()
-	zoo := catalogtest.Zoo(t)
-	inner, err := sqlcat.New(sqlcat.Config{Name: "zoo", SQLite: filepath.Join(zoo, "catalog.db"), Roots: []string{zoo}})
-	check(t, err)
-	t.Cleanup(func() { _ = inner.Close() })
+	inner := zooCatalog(t)
 	store, err := grants.New(t.Context(), grants.Config{File: filepath.Join(t.TempDir(), "grants.db"), Admin: "admin"})
 	check(t, err)
 	t.Cleanup(func() { _ = store.Close() })
@@ -76,17 +67,7 @@ func rightsGateway(t *testing.T) (*gateway.Gateway, *changing) {
 	decider, err := opa.New(opa.Config{Files: files, Rights: store, HomeIssuer: "home"})
 	check(t, err)
 	t.Cleanup(func() { _ = decider.Close() })
-	key, err := task.NewKey()
-	check(t, err)
-	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "gatehouse"})
-	check(t, err)
-	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "gatehouse"})
-	check(t, err)
-	planner, err := plan.New(plan.Config{Minter: minter})
-	check(t, err)
-	x, err := duckdb.New(duckdb.Config{Verifier: verifier, Dir: t.TempDir(), HashKey: auth.NewSecret(strings.Repeat("k", 32))})
-	check(t, err)
-	t.Cleanup(func() { _ = x.Close() })
+	planner, x := newEngine(t)
 	cat := &changing{Catalog: inner}
 	g, err := gateway.New(gateway.Config{
 		Decider: decider, Catalogs: map[string]catalog.Catalog{"zoo": cat}, Planner: planner, Executor: x, Audit: &memory{}, Grants: store,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,22 +41,12 @@ var exhausting = []struct{ way, text string }{
 	{"levenshtein", "SELECT count(*) FROM range(1000000000000) r(i) WHERE levenshtein(repeat('a', 1000) || i, 'smith') = 1"},
 	{"list in a lambda", "WITH c AS (SELECT list(i) l FROM range(100000) r(i)) SELECT len(list_filter(l, x -> list_contains(l, -x))) FROM c"},
 	{"list sort", "SELECT count(*) FROM range(1000000000) r(i) WHERE len(list_sort(list_transform(range(10000), x -> hash(x + i)))) = 1"},
-	{"CTEs that double", doubling(18)},
+	{"CTEs that double", site.Doubling(18)},
 	{"digests", "SELECT max(sha256(repeat('x', 10000) || i)) FROM range(1000000000000) r(i)"},
 	{"join with one key", "SELECT count(*) FROM range(100000000) a(i) JOIN range(100000000) b(j) ON a.i % 1 = b.j % 1"},
 	{"join by inequality", "SELECT count(*) FROM range(100000000) a(i) JOIN range(100000000) b(j) ON a.i < b.j AND a.i + b.j > 5"},
 	{"wide result", "SELECT * FROM lineitem a, range(1000000000)"},
 	{"large values", "SELECT repeat('x', 10000) || i FROM range(1000000000) r(i)"},
-}
-
-// doubling is a chain of CTEs, each of which reads the one before twice.
-func doubling(n int) string {
-	var b strings.Builder
-	b.WriteString("WITH a0 AS NOT MATERIALIZED (SELECT i FROM range(2) r(i))")
-	for i := 1; i < n; i++ {
-		fmt.Fprintf(&b, ", a%d AS NOT MATERIALIZED (SELECT p.i FROM a%d p JOIN a%d q ON p.i = q.i)", i, i-1, i-1)
-	}
-	return b.String() + fmt.Sprintf(" SELECT count(*) FROM a%d", n-1)
 }
 
 const (

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"gatehouse/auth"
+	"gatehouse/cmd/bench/site"
 )
 
 // signIn returns a client and the context for its calls, all in one session.
@@ -83,7 +84,7 @@ func TestLimitCodes(t *testing.T) {
 		{"", "", "SELECT 1 AS " + strings.Repeat("x", 64), "SELECT 1 AS " + strings.Repeat("x", 63), "limit reached: an identifier longer than 63 bytes"},
 		{"", "", "SELECT $1001", "SELECT 1", "limit reached: a parameter number above 1000"},
 		{"", "", "SELECT " + strings.Repeat("/*", 9) + strings.Repeat("*/", 9) + " 1", "SELECT /* /* */ */ 1", "limit reached: comments nested that deep"},
-		{"", "", nested(18), nested(6), "limit reached: CTEs AS NOT MATERIALIZED that become more than 256 tables"},
+		{"", "", site.Doubling(18), site.Doubling(6), "limit reached: CTEs AS NOT MATERIALIZED that become more than 256 tables"},
 	} {
 		addr := limited(t, c.limits)
 		client, ctx := signIn(t, addr, "ann")

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
+
+	"gatehouse/cmd/bench/site"
 )
 
 // harmful are ways of one user to keep the server from all others, a part of those that "make bench" measures for longer.
@@ -34,17 +36,7 @@ var harmful = []string{
 	"SELECT count(*) FROM range(100000000) a(i) JOIN range(100000000) b(j) ON a.i % 1 = b.j % 1",
 	"SELECT repeat('x', 10000) || i FROM range(1000000000) r(i)",
 	"SELECT '" + strings.Repeat("x", 1<<20) + "'",
-	nested(18),
-}
-
-// nested is a chain of CTEs, each of which reads the one before twice.
-func nested(n int) string {
-	var b strings.Builder
-	b.WriteString("WITH a0 AS NOT MATERIALIZED (SELECT i FROM range(2) r(i))")
-	for i := 1; i < n; i++ {
-		fmt.Fprintf(&b, ", a%d AS NOT MATERIALIZED (SELECT p.i FROM a%d p JOIN a%d q ON p.i = q.i)", i, i-1, i-1)
-	}
-	return b.String() + fmt.Sprintf(" SELECT count(*) FROM a%d", n-1)
+	site.Doubling(18),
 }
 
 // While one user tries to exhaust the server, each in four statements at once, another one's look-ups are answered, all of them.

@@ -165,11 +165,7 @@ func addUser(file string, u newUser, env environment) error {
 			return fmt.Errorf("%s has a user %q already", file, name)
 		}
 	}
-	password, err := newPassword(env)
-	if err != nil {
-		return err
-	}
-	hash, err := basic.Hash(password)
+	hash, err := newHash(env)
 	if err != nil {
 		return err
 	}
@@ -186,6 +182,15 @@ func addUser(file string, u newUser, env environment) error {
 	}
 	fmt.Fprintf(env.stdout, "Added %s to %s.\n", normal, file)
 	return nil
+}
+
+// newHash asks for a password and returns what the file has of it.
+func newHash(env environment) (string, error) {
+	password, err := newPassword(env)
+	if err != nil {
+		return "", err
+	}
+	return basic.Hash(password)
 }
 
 // withUser adds u to the text of a users file and leaves everything else, comments too, as it is.
@@ -217,11 +222,7 @@ func changePassword(file, name string, env environment) error {
 	if _, err := editUser(file, name, func(*yaml.Node, int) error { return nil }); err != nil { // before somebody types a password
 		return err
 	}
-	password, err := newPassword(env)
-	if err != nil {
-		return err
-	}
-	hash, err := basic.Hash(password)
+	hash, err := newHash(env)
 	if err != nil {
 		return err
 	}

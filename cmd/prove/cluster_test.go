@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/ed25519"
 	"flag"
 	"maps"
 	"math"
@@ -24,7 +23,6 @@ import (
 	"gatehouse/executors/ballista/clustertest"
 	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
-	"gatehouse/plan"
 	"gatehouse/policy/opa"
 )
 
@@ -131,13 +129,7 @@ func newExecutors(t *testing.T, seed uint64, policies int) (embedded, distribute
 	if err := writeWarehouse(t.Context(), dir, sideA, seed); err != nil {
 		t.Fatal(err)
 	}
-	key, err := task.NewKey()
-	ok(t, err)
-	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "prove"})
-	ok(t, err)
-	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "prove"})
-	ok(t, err)
-	planner, err := plan.New(plan.Config{Minter: minter, Issuer: "prove"})
+	planner, verifier, err := newPlanner()
 	ok(t, err)
 	tables, err := sql.New(sql.Config{Name: catalogName, SQLite: filepath.Join(dir, catalogFile), Roots: []string{dir}})
 	ok(t, err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -17,13 +16,11 @@ import (
 
 	"gatehouse/auth"
 	"gatehouse/auth/basic"
-	"gatehouse/auth/task"
 	"gatehouse/catalog"
 	"gatehouse/catalog/sql"
 	"gatehouse/classify"
 	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
-	"gatehouse/plan"
 	"gatehouse/policies"
 	"gatehouse/policy/opa"
 )
@@ -147,19 +144,7 @@ row_filters contains {"id": "eu", "expression": "region = 'EU'"}
 	if w.decider, err = opa.New(opa.Config{Files: files, Version: "prove", Timeout: 10 * time.Second}); err != nil {
 		return err
 	}
-	key, err := task.NewKey()
-	if err != nil {
-		return err
-	}
-	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "prove"})
-	if err != nil {
-		return err
-	}
-	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "prove"})
-	if err != nil {
-		return err
-	}
-	planner, err := plan.New(plan.Config{Minter: minter, Issuer: "prove"})
+	planner, verifier, err := newPlanner()
 	if err != nil {
 		return err
 	}

@@ -87,19 +87,7 @@ func (w *world) newTwin(ctx context.Context, c worldConfig, s side) (*twin, erro
 	if err := writeWarehouse(ctx, dir, s, c.seed); err != nil {
 		return nil, err
 	}
-	key, err := task.NewKey()
-	if err != nil {
-		return nil, err
-	}
-	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "prove"})
-	if err != nil {
-		return nil, err
-	}
-	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "prove"})
-	if err != nil {
-		return nil, err
-	}
-	planner, err := plan.New(plan.Config{Minter: minter, Issuer: "prove"})
+	planner, verifier, err := newPlanner()
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +118,24 @@ func (w *world) newTwin(ctx context.Context, c worldConfig, s side) (*twin, erro
 		t.gateways, t.sessions = append(t.gateways, g), append(t.sessions, session)
 	}
 	return t, nil
+}
+
+// newPlanner is a planner, and what verifies the credentials in its plans.
+func newPlanner() (*plan.Planner, *task.Verifier, error) {
+	key, err := task.NewKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	minter, err := task.NewMinter(task.MinterConfig{Key: key, Issuer: "prove"})
+	if err != nil {
+		return nil, nil, err
+	}
+	verifier, err := task.NewVerifier(task.VerifierConfig{Keys: []ed25519.PublicKey{minter.Public()}, Issuer: "prove"})
+	if err != nil {
+		return nil, nil, err
+	}
+	planner, err := plan.New(plan.Config{Minter: minter, Issuer: "prove"})
+	return planner, verifier, err
 }
 
 func (t *twin) close() error {

@@ -12,20 +12,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
-	"github.com/apache/iceberg-go/table/dv"
 
 	"gatehouse/executors"
 	"gatehouse/plan"
 )
-
-// The reserved field ids of the two columns of a positional delete file.
-const (
-	deletePathID     = 2147483546
-	deletePositionID = 2147483545
-)
-
-// maxDeletionVector bounds what is read of a Puffin file for one deletion vector.
-const maxDeletionVector = 1 << 30
 
 // deletes reads the delete files of one scan, each once.
 type deletes struct {
@@ -100,19 +90,7 @@ func (d *deletes) positions(i int, f *plan.File) ([]int64, error) {
 }
 
 func readVector(path string, d *plan.DeleteFile) ([]int64, error) {
-	if d.Length <= 0 || d.Length > maxDeletionVector || d.Offset < 0 || d.Offset > math.MaxInt64-d.Length || d.Offset+d.Length > d.Size {
-		return nil, fmt.Errorf("a deletion vector of %d bytes at %d", d.Length, d.Offset)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	blob, err := io.ReadAll(io.NewSectionReader(f, d.Offset, d.Length))
-	if err != nil {
-		return nil, err
-	}
-	bitmap, err := dv.DeserializeDV(blob, d.Rows)
+	bitmap, err := executors.ReadDeletionVector(path, d.Size, d)
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +117,9 @@ func readPositions(path string, rows int64) (map[string][]int64, error) {
 	pathAt, positionAt := -1, -1
 	for i := range r.MetaData().Schema.NumColumns() {
 		switch r.MetaData().Schema.Column(i).SchemaNode().FieldID() {
-		case deletePathID:
+		case executors.DeletePathID:
 			pathAt = i
-		case deletePositionID:
+		case executors.DeletePositionID:
 			positionAt = i
 		}
 	}

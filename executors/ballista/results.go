@@ -11,17 +11,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"gatehouse/executors"
 )
 
-// The bounds of a batch. Small batches cost the client more than the server; one message must stay under the usual 4 MiB. Batches end
-// after numbers of rows and bytes that the visible rows alone decide: those of the cluster depend on what a filter took out.
-const (
-	maxBatchRows  = 64 << 10
-	maxBatchBytes = 3 << 20
-	firstRows     = 1024
-)
-
-// reader streams a job's result, part after part. Next and Release may be called by different goroutines.
+// reader streams a job's result, part after part. Batches end after numbers of rows and bytes that the visible rows alone decide: those of
+// the cluster depend on what a filter took out. Next and Release may be called by different goroutines.
 type reader struct {
 	refs   atomic.Int64
 	ctx    context.Context
@@ -168,9 +163,9 @@ func (r *reader) fill() (int, error) {
 			r.columns = append(r.columns, newColumn(f.Type, r.s.x.config.Allocator))
 		}
 	}
-	rows, size, most := 0, 0, maxBatchRows
+	rows, size, most := 0, 0, executors.MaxBatchRows
 	if r.first {
-		most = firstRows
+		most = executors.FirstRows
 	}
 	for rows < most {
 		if r.batch == nil || r.at == int(r.batch.NumRows()) {
@@ -187,7 +182,7 @@ func (r *reader) fill() (int, error) {
 		for i, c := range r.columns {
 			row += c.size(r.batch.Column(i), r.at)
 		}
-		if rows > 0 && size+row > maxBatchBytes {
+		if rows > 0 && size+row > executors.MaxBatchBytes {
 			break
 		}
 		for i, c := range r.columns {

@@ -64,10 +64,9 @@ func TestBarrier(t *testing.T) {
 	}
 }
 
-// TestMaskBarrier checks that a mask that may fail meets no value of a row that the filter hides. The control has no barrier between
-// the two, and the same mask fails on a dictionary's entry that only hidden rows have.
-func TestMaskBarrier(t *testing.T) {
-	x := open(t, Config{})
+// codes is a scan of a table whose hidden codes, those outside of the EU, are no characters, and what parses an expression.
+func codes(t *testing.T) (plan.Scan, func(text string) *pgquery.Node) {
+	t.Helper()
 	path, size := writeParquet(t, t.TempDir(), "t.parquet",
 		"SELECT i::BIGINT AS id, CASE WHEN i % 3 = 0 THEN 'EU' ELSE 'US' END AS region, CASE WHEN i % 3 = 0 THEN 65 ELSE 1114112 + i % 5 END::INTEGER AS code FROM range(300000) r(i)",
 		", FIELD_IDS {id: 1, region: 2, code: 3}")
@@ -79,6 +78,14 @@ func TestMaskBarrier(t *testing.T) {
 		}
 		return s.Tree().TargetList[0].GetResTarget().Val
 	}
+	return plan.Scan{Fields: fields, Files: []plan.File{{Path: path, Size: size, Rows: 300000}}}, parse
+}
+
+// TestMaskBarrier checks that a mask that may fail meets no value of a row that the filter hides. The control has no barrier between
+// the two, and the same mask fails on a dictionary's entry that only hidden rows have.
+func TestMaskBarrier(t *testing.T) {
+	x := open(t, Config{})
+	scan, parse := codes(t)
 	if mask := parse("chr(code)"); !classify.FailsUnseen(mask, func(*pgquery.ColumnRef) string { return "INTEGER" }) {
 		t.Error("chr counts as a function that does not fail")
 	}
@@ -90,7 +97,7 @@ func TestMaskBarrier(t *testing.T) {
 			Relation: policy.Relation{CTE: "__gw_1", MaskFails: barrier, Filter: parse("region IN ('EU', 'DE')"), Columns: []policy.Output{
 				{Name: "id", FieldID: 1, Type: "BIGINT", Reads: []int{1}}, {Name: "code", FieldID: 3, Type: "VARCHAR", Mask: parse("chr(code)"), Reads: []int{3}},
 			}},
-			Scan: plan.Scan{Fields: fields, Files: []plan.File{{Path: path, Size: size, Rows: 300000}}},
+			Scan: scan,
 		}
 		got, err := attackRows(t, x, r, "SELECT min(code) FROM __gw_1")
 		if barrier && (err != nil || got != "A") || !barrier && err == nil {
@@ -104,17 +111,7 @@ func TestMaskBarrier(t *testing.T) {
 // not know to fail.
 func TestConditionsStayAboveMasks(t *testing.T) {
 	x := open(t, Config{})
-	path, size := writeParquet(t, t.TempDir(), "t.parquet",
-		"SELECT i::BIGINT AS id, CASE WHEN i % 3 = 0 THEN 'EU' ELSE 'US' END AS region, CASE WHEN i % 3 = 0 THEN 65 ELSE 1114112 + i % 5 END::INTEGER AS code FROM range(300000) r(i)",
-		", FIELD_IDS {id: 1, region: 2, code: 3}")
-	fields := []plan.Field{{ID: 1, Name: "id", Type: "BIGINT"}, {ID: 2, Name: "region", Type: "VARCHAR"}, {ID: 3, Name: "code", Type: "INTEGER"}}
-	parse := func(text string) *pgquery.Node {
-		s, err := classify.Parse("SELECT " + text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Tree().TargetList[0].GetResTarget().Val
-	}
+	scan, parse := codes(t)
 	for _, filter := range []string{"region = 'EU'", "lower(region) = 'eu'", "CASE WHEN id < 0 THEN false ELSE region = 'EU' END"} {
 		for _, c := range []struct {
 			mask, typ, other string
@@ -133,7 +130,7 @@ func TestConditionsStayAboveMasks(t *testing.T) {
 				Relation: policy.Relation{CTE: "__gw_1", Filter: parse(filter), Columns: []policy.Output{
 					{Name: "id", FieldID: 1, Type: "BIGINT", Reads: []int{1}}, {Name: "code", FieldID: 3, Type: c.typ, Mask: mask, Reads: []int{3}},
 				}},
-				Scan: plan.Scan{Fields: fields, Files: []plan.File{{Path: path, Size: size, Rows: 300000}}},
+				Scan: scan,
 			}
 			got, err := attackRows(t, x, r, "SELECT count(*) FROM __gw_1 WHERE code <> "+c.other)
 			if !c.fails && (err != nil || got != "100000") {

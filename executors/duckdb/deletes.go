@@ -3,26 +3,13 @@ package duckdb
 import (
 	"context"
 	"fmt"
-	"io"
-	"math"
-	"os"
 	"unsafe"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
-	"github.com/apache/iceberg-go/table/dv"
-
+	"gatehouse/executors"
 	"gatehouse/plan"
 )
-
-// The reserved field ids of the two columns of a positional delete file.
-const (
-	deletePathID     = 2147483546
-	deletePositionID = 2147483545
-)
-
-// maxDeletionVector bounds what is read of a Puffin file for one deletion vector.
-const maxDeletionVector = 1 << 30
 
 func deleteExtension(k plan.DeleteKind) string {
 	if k == plan.DeletionVector {
@@ -37,7 +24,7 @@ func (x *Executor) checkDelete(d *plan.DeleteFile, l *link) error {
 	if err != nil {
 		return err
 	}
-	ids := []int{deletePathID, deletePositionID}
+	ids := []int{executors.DeletePathID, executors.DeletePositionID}
 	if d.Kind == plan.EqualityDeletes {
 		ids = nil
 		for _, f := range d.Equality {
@@ -107,16 +94,16 @@ func (s *scan) loadPositions(c *connection, k keyTable) error {
 	if len(links) == 0 {
 		return nil
 	}
-	fields := []plan.Field{{ID: deletePathID, Type: "VARCHAR"}, {ID: deletePositionID, Type: "BIGINT"}}
+	fields := []plan.Field{{ID: executors.DeletePathID, Type: "VARCHAR"}, {ID: executors.DeletePositionID, Type: "BIGINT"}}
 	read := readParquet(list(links, func(l *link) string { return literal(l.path) }), fields, nil, rows)
 	return c.exec(fmt.Sprintf(
 		"INSERT INTO temp.main.%s SELECT DISTINCT (m.f << %d) | p.c%d FROM %s p JOIN (SELECT unnest(%s) AS d, unnest(%s) AS f, unnest(%s) AS path) m "+
 			"ON p.file_index = m.d AND p.c%d = m.path",
-		k.name, positionBits, deletePositionID, read,
+		k.name, positionBits, executors.DeletePositionID, read,
 		list(pairs, func(p pair) string { return fmt.Sprintf("%d::BIGINT", p.delete) }),
 		list(pairs, func(p pair) string { return fmt.Sprintf("%d::BIGINT", p.file) }),
 		list(pairs, func(p pair) string { return literal(k.arm.files[p.file].Path) }),
-		deletePathID,
+		executors.DeletePathID,
 	))
 }
 
@@ -132,7 +119,7 @@ func (s *scan) loadVectors(ctx context.Context, c *connection, k keyTable) error
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			bitmap, err := readVector(s.deletes[d], df)
+			bitmap, err := executors.ReadDeletionVector(s.deletes[d].path, s.deletes[d].size, df)
 			if err != nil {
 				return dataError("%s: %w", df.Path, err)
 			}
@@ -156,22 +143,6 @@ func (s *scan) loadVectors(ctx context.Context, c *connection, k keyTable) error
 		return nil
 	}
 	return out.flush()
-}
-
-func readVector(l *link, d *plan.DeleteFile) (*dv.RoaringPositionBitmap, error) {
-	if d.Length <= 0 || d.Length > maxDeletionVector || d.Offset < 0 || d.Offset > math.MaxInt64-d.Length || d.Offset+d.Length > l.size {
-		return nil, fmt.Errorf("a deletion vector of %d bytes at %d", d.Length, d.Offset)
-	}
-	f, err := os.Open(l.path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	blob, err := io.ReadAll(io.NewSectionReader(f, d.Offset, d.Length))
-	if err != nil {
-		return nil, err
-	}
-	return dv.DeserializeDV(blob, d.Rows)
 }
 
 // keyWriter appends keys to a key table, a vector at a time.

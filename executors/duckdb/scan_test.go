@@ -170,7 +170,7 @@ func TestDeletesAreNotSeenInPlans(t *testing.T) {
 	folder := t.TempDir()
 	path, size := writeParquet(t, folder, "a.parquet", "SELECT 1::BIGINT AS a UNION ALL SELECT 2", ", FIELD_IDS {a: 1}")
 	deletes, deletesSize := writeParquet(t, folder, "d.parquet", "SELECT "+literal(path)+" AS file_path, 1::BIGINT AS pos",
-		fmt.Sprintf(", FIELD_IDS {file_path: %d, pos: %d}", deletePathID, deletePositionID))
+		fmt.Sprintf(", FIELD_IDS {file_path: %d, pos: %d}", executors.DeletePathID, executors.DeletePositionID))
 	text := func(deleted bool, rough int64, alike bool) string {
 		f := plan.File{Path: path, Size: size, Rows: 2}
 		sc := plan.Scan{Fields: []plan.Field{{ID: 1, Name: "a", Type: "BIGINT"}}, Rough: rough}

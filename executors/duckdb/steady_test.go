@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"gatehouse/executors"
 )
 
 // TestSteadyBatches: where hidden rows lie between visible ones does not show in the sizes of batches.
@@ -43,7 +45,7 @@ func TestSteadyBatches(t *testing.T) {
 			if !slices.Equal(want, got) {
 				t.Errorf("batches of %v without hidden rows, of %v with", want, got)
 			}
-			if want[0] != firstSteadyRows || len(want) < 3 {
+			if want[0] != executors.FirstRows || len(want) < 3 {
 				t.Errorf("batches of %v", want)
 			}
 			if slices.Equal(sizes(false, dense), sizes(false, sparse)) {

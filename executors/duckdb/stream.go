@@ -10,17 +10,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"gatehouse/executors"
 )
 
-// The bounds of a batch. Small batches cost the client more than the server; one message must stay under the usual 4 MiB.
-const (
-	maxBatchRows  = 64 << 10
-	maxBatchBytes = 3 << 20
-	// maxBatchWait is how long rows wait for others before they go out.
-	maxBatchWait = 50 * time.Millisecond
-	// firstSteadyRows is the size of a steady reader's first batch.
-	firstSteadyRows = 1024
-)
+// maxBatchWait is how long rows wait for others before they go out.
+const maxBatchWait = 50 * time.Millisecond
 
 // reader streams one result. Next and Release may be called by different goroutines.
 type reader struct {
@@ -197,9 +192,9 @@ func (r *reader) work() (rows int, err error) {
 
 // fill gathers the rows of one batch and returns how many there are, 0 at the end.
 func (r *reader) fill() (int, error) {
-	rows, size, most := 0, 0, maxBatchRows
+	rows, size, most := 0, 0, executors.MaxBatchRows
 	if r.steady && r.first {
-		most = firstSteadyRows
+		most = executors.FirstRows
 	}
 	started := time.Now()
 	for rows < most {
@@ -216,7 +211,7 @@ func (r *reader) fill() (int, error) {
 			}
 			continue
 		}
-		n, bytes := r.fit(min(r.size-r.at, most-rows), maxBatchBytes-size, rows == 0)
+		n, bytes := r.fit(min(r.size-r.at, most-rows), executors.MaxBatchBytes-size, rows == 0)
 		if n == 0 {
 			break
 		}

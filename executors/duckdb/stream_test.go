@@ -55,7 +55,7 @@ func TestBatches(t *testing.T) {
 						}
 					}
 				}
-				if b.NumRows() > maxBatchRows || size > maxBatchBytes+64 && b.NumRows() > 1 {
+				if b.NumRows() > executors.MaxBatchRows || size > executors.MaxBatchBytes+64 && b.NumRows() > 1 {
 					t.Errorf("batch of %d rows and %d bytes", b.NumRows(), size)
 				}
 				rows += b.NumRows()

@@ -92,3 +92,13 @@ func writeUsers(file string) error {
 	}
 	return os.WriteFile(file, []byte(text), 0o600)
 }
+
+// Doubling is a chain of CTEs, each of which reads the one before twice.
+func Doubling(n int) string {
+	var b strings.Builder
+	b.WriteString("WITH a0 AS NOT MATERIALIZED (SELECT i FROM range(2) r(i))")
+	for i := 1; i < n; i++ {
+		fmt.Fprintf(&b, ", a%d AS NOT MATERIALIZED (SELECT p.i FROM a%d p JOIN a%d q ON p.i = q.i)", i, i-1, i-1)
+	}
+	return b.String() + fmt.Sprintf(" SELECT count(*) FROM a%d", n-1)
+}

@@ -1,0 +1,39 @@
+package executors
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+
+	"github.com/apache/iceberg-go/table/dv"
+
+	"gatehouse/plan"
+)
+
+// The reserved field ids of the two columns of a positional delete file (Iceberg specification, "Reserved Field IDs").
+const (
+	DeletePathID     = 2147483546
+	DeletePositionID = 2147483545
+)
+
+// maxDeletionVector bounds what is read of a Puffin file for one deletion vector, in bytes.
+const maxDeletionVector = 1 << 30
+
+// ReadDeletionVector reads d, a deletion vector, from the file at path, which has size bytes. It fails if the vector is not within the file or has not
+// as many positions as d says.
+func ReadDeletionVector(path string, size int64, d *plan.DeleteFile) (*dv.RoaringPositionBitmap, error) {
+	if d.Length <= 0 || d.Length > maxDeletionVector || d.Offset < 0 || d.Offset > math.MaxInt64-d.Length || d.Offset+d.Length > size {
+		return nil, fmt.Errorf("a deletion vector of %d bytes at %d", d.Length, d.Offset)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	blob, err := io.ReadAll(io.NewSectionReader(f, d.Offset, d.Length))
+	if err != nil {
+		return nil, err
+	}
+	return dv.DeserializeDV(blob, d.Rows)
+}

@@ -11,7 +11,7 @@ ARGS    ?=
 
 .PHONY: help
 help: ## Show this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build bin/gatehouse
@@ -87,6 +87,13 @@ fuzz: ## Every fuzz target for FUZZTIME (10s), guided by coverage
 .PHONY: bench
 bench: build ## Speed, as ratios in one run (docs/performance.md)
 	@clients=$$(testdata/clients/install.sh "$(CACHE)"); export $$clients; $(GO) run -tags duckdb_arrow ./cmd/bench
+
+SF   ?= 1
+
+.PHONY: bench-cluster
+bench-cluster: build engine ## TPC-H at scale factor SF (1) on two executors of one core, against plain DataFusion and the embedded engine
+	CARGO_TARGET_DIR=$(TARGET) cargo build --locked --manifest-path $(ENGINE)/Cargo.toml --profile $(PROFILE) --example plain
+	$(GO) run -tags duckdb_arrow ./cmd/bench -cluster $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE)) -scale $(SF) $(ARGS)
 
 N    ?= 20000
 SEED ?= 1

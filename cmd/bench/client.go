@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/flight/flightsql"
 	"github.com/apache/arrow-go/v18/arrow/util"
 	"google.golang.org/grpc"
@@ -39,59 +40,50 @@ type result struct {
 }
 
 func (c *client) run(ctx context.Context, text string) (r result, err error) {
-	ctx = metadata.NewOutgoingContext(ctx, c.header)
 	started := time.Now()
+	err = c.each(ctx, text, func(b arrow.RecordBatch) {
+		if r.first == 0 {
+			r.first = time.Since(started)
+		}
+		r.rows += b.NumRows()
+		r.bytes += util.TotalRecordSize(b)
+	})
+	r.total = time.Since(started)
+	return r, err
+}
+
+// texts returns the first column of a small result as text.
+func (c *client) texts(ctx context.Context, text string) (out []string, err error) {
+	err = c.each(ctx, text, func(b arrow.RecordBatch) {
+		for i := range int(b.NumRows()) {
+			out = append(out, b.Column(0).ValueStr(i))
+		}
+	})
+	return out, err
+}
+
+// each runs a statement and shows every batch of its result.
+func (c *client) each(ctx context.Context, text string, show func(arrow.RecordBatch)) error {
+	ctx = metadata.NewOutgoingContext(ctx, c.header)
 	info, err := c.sql.Execute(ctx, text)
 	if err != nil {
-		return r, err
+		return err
 	}
 	for _, e := range info.Endpoint {
 		stream, err := c.sql.DoGet(ctx, e.Ticket)
 		if err != nil {
-			return r, err
+			return err
 		}
 		for stream.Next() {
-			if r.first == 0 {
-				r.first = time.Since(started)
-			}
-			r.rows += stream.RecordBatch().NumRows()
-			r.bytes += util.TotalRecordSize(stream.RecordBatch())
+			show(stream.RecordBatch())
 		}
 		err = stream.Err()
 		stream.Release()
 		if err != nil {
-			return r, err
+			return err
 		}
 	}
-	r.total = time.Since(started)
-	return r, nil
+	return nil
 }
 
 func (c *client) close() { _ = c.sql.Close() }
-
-// texts returns the first column of a small result as text.
-func (c *client) texts(ctx context.Context, text string) ([]string, error) {
-	ctx = metadata.NewOutgoingContext(ctx, c.header)
-	info, err := c.sql.Execute(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, e := range info.Endpoint {
-		stream, err := c.sql.DoGet(ctx, e.Ticket)
-		if err != nil {
-			return nil, err
-		}
-		for stream.Next() {
-			for i := range int(stream.RecordBatch().NumRows()) {
-				out = append(out, stream.RecordBatch().Column(0).ValueStr(i))
-			}
-		}
-		err = stream.Err()
-		stream.Release()
-		if err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}

@@ -63,6 +63,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	only := fs.String("only", "", "comma-separated `parts` to run (default all): latency, stages, grants, streams, memory, crowd, exhaust, policy")
 	rounds := fs.Int("rounds", 5, "repetitions of each timed statement, after one that is not counted")
 	threads := fs.Int("threads", 0, "threads of both engines (default one for each processor)")
+	cluster := fs.String("cluster", "", "measure a cluster of the programs in this `folder`, and nothing else")
+	scale := fs.String("scale", "1", "the `factor` of TPC-H on a cluster")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -71,8 +73,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	b := &bench{out: stdout, stderr: stderr, binary: *binary, dirs: map[tpc.Set]string{}, rounds: *rounds, threads: *threads}
+	sets := tpc.Config{Cache: filepath.Join(cache, "gatehouse"), Script: "testdata/tpc/generate.sh"}
+	if *cluster != "" {
+		sets.Scale = *scale
+		return b.cluster(ctx, *cluster, sets)
+	}
 	for _, set := range []tpc.Set{tpc.TPCH, tpc.Wide} {
-		if b.dirs[set], err = tpc.Open(ctx, tpc.Config{Cache: filepath.Join(cache, "gatehouse"), Script: "testdata/tpc/generate.sh"}, set); err != nil {
+		if b.dirs[set], err = tpc.Open(ctx, sets, set); err != nil {
 			return err
 		}
 	}

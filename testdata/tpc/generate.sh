@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
-# Makes the rows of a benchmark at scale factor 0.1: generate.sh CACHE tpch|tpcds FOLDER. The generators are installed under CACHE,
-# from PyPI and Maven Central. Exit status 3: a program that is needed for that is missing or the generator cannot be fetched.
+# Makes the rows of a benchmark: generate.sh CACHE tpch|tpcds FOLDER SCALE. The generators are installed under CACHE, from PyPI and Maven
+# Central. Exit status 3: a program that is needed for that is missing or the generator cannot be fetched.
 set -euo pipefail
-cache=$1 set=$2 out=$3
+cache=$1 set=$2 out=$3 scale=$4
 here=$(cd "$(dirname "$0")" && pwd)
-scale=0.1
 
 need() { command -v "$1" >/dev/null || { echo "making the rows of $set needs $1: apt-get install $2"; exit 3; }; }
 

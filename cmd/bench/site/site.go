@@ -31,6 +31,7 @@ type Config struct {
 	Default tpc.Set            // where unqualified names resolve
 	Listen  string             // address of Flight SQL
 	Threads int                // of the engine; 0: one for each processor
+	Cluster string             // the folder of a cluster that runs everything; "": the engine does
 	// Catalogs are further SQL catalogs by name: SQLite files, of tables in the folder of the default set. Grants is the file of the store of rights; "": none.
 	Catalogs map[string]string
 	Grants   string
@@ -50,7 +51,11 @@ func Write(c Config) (string, error) {
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, "listen:\n  flight: %s\n  http: \"off\"\nauth:\n  users_file: users.yaml\npolicy:\n  dir: policy\n  timeout: 10s\naudit:\n  file: audit.jsonl\n", c.Listen)
-	fmt.Fprintf(&text, "executor:\n  dir: run\n  threads: %d\nlimits:\n  per_user: 128\nsession:\n  catalog: %s\n  schema: %s\ncatalogs:\n", c.Threads, c.Default, c.Default)
+	fmt.Fprintf(&text, "executor:\n  dir: run\n  threads: %d\n", c.Threads)
+	if c.Cluster != "" {
+		fmt.Fprintf(&text, "  type: ballista\n  cluster: %q\n", c.Cluster)
+	}
+	fmt.Fprintf(&text, "limits:\n  per_user: 128\nsession:\n  catalog: %s\n  schema: %s\ncatalogs:\n", c.Default, c.Default)
 	for set, dir := range c.Sets {
 		fmt.Fprintf(&text, "  %s:\n    type: sql\n    uri: %q\n", set, filepath.Join(dir, tpc.CatalogFile))
 	}

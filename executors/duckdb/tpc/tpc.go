@@ -8,6 +8,7 @@
 package tpc
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -26,10 +27,13 @@ type Set string
 
 // The sets.
 const (
-	TPCH  Set = "tpch"  // scale factor 0.1: 600,000 line items
-	TPCDS Set = "tpcds" // scale factor 0.1: 240,000 store sales
+	TPCH  Set = "tpch"  // at scale factor 0.1: 600,000 line items
+	TPCDS Set = "tpcds" // at scale factor 0.1: 240,000 store sales
 	Wide  Set = "wide"  // three tables of 10 million rows: mixed, strings, numbers
 )
+
+// usualScale is the scale factor of the sets of tests.
+const usualScale = "0.1"
 
 // CatalogFile is the SQLite file of a set's catalog, relative to its folder.
 const CatalogFile = "catalog.db"
@@ -47,6 +51,7 @@ const version = "1"
 type Config struct {
 	Cache  string // folder in which sets are kept between runs
 	Script string // testdata/tpc/generate.sh
+	Scale  string // the scale factor; default 0.1. Others have no copies for eve
 }
 
 // whole is the file that a finished set has.
@@ -58,6 +63,10 @@ func Open(ctx context.Context, c Config, s Set) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
+	scale, name := cmp.Or(c.Scale, usualScale), "tpc-"+string(s)+"-"
+	if scale != usualScale {
+		name += "sf" + scale + "-"
+	}
 	sum := sha256.Sum256([]byte(version + string(script) + fmt.Sprint(copies[s]) + columnsTPCDS + fmt.Sprint(wideTables)))
 	if err := os.MkdirAll(c.Cache, 0o755); err != nil {
 		return "", err
@@ -66,7 +75,7 @@ func Open(ctx context.Context, c Config, s Set) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if dir, err = filepath.Abs(filepath.Join(cache, "tpc-"+string(s)+"-"+hex.EncodeToString(sum[:6]))); err != nil {
+	if dir, err = filepath.Abs(filepath.Join(cache, name+hex.EncodeToString(sum[:6]))); err != nil {
 		return "", err
 	}
 	unlock, err := lock(dir + ".lock")
@@ -83,19 +92,19 @@ func Open(ctx context.Context, c Config, s Set) (dir string, err error) {
 	rows := dir + ".rows"
 	defer os.RemoveAll(rows)
 	if s != Wide {
-		if err := generate(ctx, c, s, rows); err != nil {
+		if err := generate(ctx, c, s, rows, scale); err != nil {
 			return "", err
 		}
 	}
-	if err := write(ctx, s, rows, dir); err != nil {
+	if err := write(ctx, s, rows, dir, scale == usualScale); err != nil {
 		return "", err
 	}
 	return dir, os.WriteFile(filepath.Join(dir, whole), nil, 0o644)
 }
 
 // generate runs the script that installs the generator and makes the rows.
-func generate(ctx context.Context, c Config, s Set, rows string) error {
-	cmd := exec.CommandContext(ctx, "bash", c.Script, c.Cache, string(s), rows)
+func generate(ctx context.Context, c Config, s Set, rows, scale string) error {
+	cmd := exec.CommandContext(ctx, "bash", c.Script, c.Cache, string(s), rows, scale)
 	var text strings.Builder
 	cmd.Stdout, cmd.Stderr = &text, &text
 	if err := cmd.Run(); err != nil {

@@ -30,8 +30,8 @@ type writer struct {
 	catalog *sqlcat.Catalog
 }
 
-// write makes the set's folder. The rows that a generator made are in rows.
-func write(ctx context.Context, s Set, rows, dir string) (err error) {
+// write makes the set's folder, with copies for eve if they are wanted. The rows that a generator made are in rows.
+func write(ctx context.Context, s Set, rows, dir string, copied bool) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func write(ctx context.Context, s Set, rows, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := w.namespace(ctx, string(s), all); err != nil || s == Wide {
+	if err := w.namespace(ctx, string(s), all); err != nil || s == Wide || !copied {
 		return err
 	}
 	eve, err := evesCopies(s, all, func(query string) (map[string]string, error) {

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"gatehouse/cmd/bench/site"
+	"gatehouse/executors/ballista/cluster"
+	"gatehouse/executors/duckdb/tpc"
+)
+
+// floor is a statement of two stages over a table of 25 rows: what it takes is what a statement costs without its data.
+const floor = "SELECT n_regionkey, count(*) FROM nation GROUP BY n_regionkey"
+
+// party is one of those who take turns.
+type party struct {
+	name string
+	run  func(ctx context.Context, text string) ([][]string, time.Duration, error)
+}
+
+// cluster measures TPC-H through a gateway with a scheduler and two executors of one core each, against the embedded engine and against plain
+// DataFusion, both in one process with two threads over the same files. All take turns, and their rows are compared.
+func (b *bench) cluster(ctx context.Context, programs string, sets tpc.Config) (err error) {
+	dir, err := tpc.Open(ctx, sets, tpc.TPCH)
+	if err != nil {
+		return err
+	}
+	home, err := os.MkdirTemp("", "gatehouse-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	running, err := cluster.Start(ctx, cluster.Config{Dir: filepath.Join(home, "cluster"), Binaries: programs, Log: b.stderr})
+	if err != nil {
+		return err
+	}
+	defer running.Stop()
+	file, err := site.Write(site.Config{
+		Dir: filepath.Join(home, "site"), Sets: map[tpc.Set]string{tpc.TPCH: dir}, Default: tpc.TPCH, Listen: "127.0.0.1:0",
+		Cluster: filepath.Join(home, "cluster"),
+	})
+	if err != nil {
+		return err
+	}
+	if b.server, err = startServer(ctx, b.binary, file, b.stderr); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.server.stop()) }()
+	client, err := b.connect(ctx, site.Admin)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	threads := cmp.Or(b.threads, 2)
+	duck, err := tpc.NewReference(ctx, tpc.ReferenceConfig{Dir: dir, Set: tpc.TPCH, Namespace: string(tpc.TPCH), Threads: threads})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, duck.Close()) }()
+	fusion, err := startPlain(ctx, filepath.Join(programs, "examples", "plain"), dir, threads, b.stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fusion.close()) }()
+	return b.race(ctx, sets.Scale, []party{{"cluster", client.rows}, {"DataFusion", fusion.run}, {"DuckDB", func(ctx context.Context, text string) ([][]string, time.Duration, error) {
+		started := time.Now()
+		a, err := duck.Query(ctx, text)
+		took := time.Since(started)
+		if err != nil {
+			return nil, 0, err
+		}
+		rows := make([][]string, len(a.Rows))
+		for i, r := range a.Rows {
+			for _, v := range r {
+				rows[i] = append(rows[i], tpc.Text(v))
+			}
+		}
+		return rows, took, nil
+	}}})
+}
+
+// race prints a line for each query and one for all of them.
+func (b *bench) race(ctx context.Context, scale string, parties []party) error {
+	files, err := filepath.Glob("classify/testdata/queries/tpch/*.sql")
+	if err != nil {
+		return err
+	}
+	totals := make([]float64, len(parties))
+	var worst float64
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		times, err := b.turns(ctx, string(text), parties)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f, err)
+		}
+		for i, t := range times {
+			totals[i] += t
+		}
+		worst = max(worst, times[0]/times[1])
+		b.comparison(strings.TrimSuffix(filepath.Base(f), ".sql"), times, "")
+	}
+	goal := map[string]string{"1": "1.4", "10": "1.2"}[scale]
+	b.comparison("TPC-H, scale factor "+scale, totals, goal)
+	if scale == "10" {
+		b.line("the worst query / DataFusion", fmt.Sprintf("%.2f", worst), "2")
+	}
+	times, err := b.turns(ctx, floor, parties)
+	if err != nil {
+		return err
+	}
+	b.line("two stages without much data, ms", fmt.Sprintf("%.0f", times[0]), "120")
+	return nil
+}
+
+func (b *bench) comparison(name string, t []float64, goal string) {
+	b.line(name+": cluster / DataFusion, / DuckDB", fmt.Sprintf("%.2f, %.2f  (%.0f, %.0f, %.0f ms)", t[0]/t[1], t[0]/t[2], t[0], t[1], t[2]), goal)
+}
+
+// turns returns the median time of each party, in milliseconds, after a round that is not counted. All have to have the same rows.
+func (b *bench) turns(ctx context.Context, text string, parties []party) ([]float64, error) {
+	times := make([][]float64, len(parties))
+	for round := range b.rounds + 1 {
+		var first [][]string
+		for i, p := range parties {
+			rows, took, err := p.run(ctx, text)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", p.name, err)
+			}
+			if slices.SortFunc(rows, byValue); i == 0 {
+				first = rows
+			} else if !slices.EqualFunc(first, rows, sameRow) {
+				return nil, fmt.Errorf("%s and %s have different rows", parties[0].name, p.name)
+			}
+			if round > 0 {
+				times[i] = append(times[i], took.Seconds()*1e3)
+			}
+		}
+	}
+	out := make([]float64, len(parties))
+	for i, t := range times {
+		out[i] = median(t)
+	}
+	return out, nil
+}
+
+// rows reads a result whole.
+func (c *client) rows(ctx context.Context, text string) (out [][]string, _ time.Duration, err error) {
+	started := time.Now()
+	err = c.each(ctx, text, func(b arrow.RecordBatch) { out = append(out, values(b)...) })
+	return out, time.Since(started), err
+}
+
+// values are those of a batch as text, row by row.
+func values(b arrow.RecordBatch) [][]string {
+	out := make([][]string, b.NumRows())
+	for i := range out {
+		for _, c := range b.Columns() {
+			v := "NULL"
+			if c.IsValid(i) {
+				v = c.ValueStr(i)
+			}
+			out[i] = append(out[i], v)
+		}
+	}
+	return out
+}
+
+// byValue orders rows so that those of two engines meet.
+func byValue(a, b []string) int {
+	for i := range a {
+		if near(a[i], b[i]) {
+			continue
+		}
+		return strings.Compare(a[i], b[i])
+	}
+	return 0
+}
+
+func sameRow(a, b []string) bool { return slices.EqualFunc(a, b, near) }
+
+// near compares values. An average of decimals has six digits more or is a floating point number, by engine.
+func near(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err1 := strconv.ParseFloat(a, 64)
+	y, err2 := strconv.ParseFloat(b, 64)
+	return err1 == nil && err2 == nil && math.Abs(x-y) <= 1e-6*max(1, math.Abs(x), math.Abs(y))
+}

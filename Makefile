@@ -28,6 +28,7 @@ run: build ## Build, make the example lakehouse, start the server, show how to c
 ENGINE  := executors/ballista/engine
 TARGET  := $(CACHE)/ballista-$(shell sha256sum $(ENGINE)/Cargo.lock | cut -c1-12)
 PROFILE ?= release
+PROGRAMS := $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 
 .PHONY: engine
 engine: ## Build the cluster's programs, optimised; PROFILE=dev for tests
@@ -36,7 +37,7 @@ engine: ## Build the cluster's programs, optimised; PROFILE=dev for tests
 
 .PHONY: cluster
 cluster: build engine ## Run a scheduler and two executors on loopback; ARGS="--executors 4" for options
-	@exec bin/gatehouse cluster --bin $(TARGET)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE)) $(ARGS)
+	@exec bin/gatehouse cluster --bin $(PROGRAMS) $(ARGS)
 
 .PHONY: cluster-test
 cluster-test: ## The cluster's programs and all tests of them, three processes each
@@ -98,10 +99,11 @@ bench-cluster: build engine ## TPC-H at scale factor SF (1) on two executors of 
 N    ?= 20000
 SEED ?= 1
 FROM ?= 0
+EXECUTOR ?= duckdb
 
 .PHONY: prove
-prove: ## N random statements of SEED from number FROM on twin databases: nothing hidden may show
-	$(GO) run ./cmd/prove -n $(N) -seed $(SEED) -from $(FROM)
+prove: $(if $(filter-out duckdb,$(EXECUTOR)),engine) ## N random statements of SEED from number FROM on twin databases: nothing hidden may show; EXECUTOR=ballista on a cluster
+	$(GO) run ./cmd/prove -n $(N) -seed $(SEED) -from $(FROM) -executor $(EXECUTOR) -programs $(PROGRAMS)
 
 .PHONY: timing
 timing: ## Compare the times of questions that differ in what is hidden alone, 3000 pairs each

@@ -13,13 +13,10 @@ import (
 	"time"
 
 	"gatehouse/auth"
-	"gatehouse/auth/task"
 	"gatehouse/catalog"
 	"gatehouse/catalog/sql"
 	"gatehouse/classify"
 	"gatehouse/executors"
-	"gatehouse/executors/ballista"
-	"gatehouse/executors/ballista/cluster"
 	"gatehouse/executors/ballista/clustertest"
 	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
@@ -35,7 +32,7 @@ var (
 // TestExecutorsAgree runs generated statements under policies on the cluster alone and on the embedded engine, over the same tables. What the
 // cluster does not refuse by name has the same schema and rows, or an error where the other has one.
 func TestExecutorsAgree(t *testing.T) {
-	embedded, distributed, rules := newExecutors(t, *clusterSeed, 12)
+	embedded, onCluster, rules := newExecutors(t, *clusterSeed, 12)
 	p := &prover{config: config{seed: *clusterSeed, aim: 0}, world: &world{rules: rules}}
 	ran, refused, same := 0, map[string]int{}, 0
 	for n := range *clusterStatements {
@@ -47,7 +44,7 @@ func TestExecutorsAgree(t *testing.T) {
 			continue
 		}
 		st.door = false
-		got := distributed.observe(t.Context(), pol, st)
+		got := onCluster.observe(t.Context(), pol, st)
 		if strings.HasPrefix(got.class, "executor") && strings.Contains(got.class, "unsupported") {
 			what := strings.TrimPrefix(got.text, "the cluster cannot run this: ")
 			refused[what]++
@@ -71,6 +68,27 @@ func TestExecutorsAgree(t *testing.T) {
 	}
 	if *clusterOnly < 0 && ran*20 < *clusterStatements {
 		t.Errorf("only %d of %d statements had rows on the cluster", ran, *clusterStatements)
+	}
+}
+
+// TestTwinsOnCluster compares some statements that run on a cluster. "make prove EXECUTOR=ballista" compares many.
+func TestTwinsOnCluster(t *testing.T) {
+	programs := clustertest.Programs(t)
+	var out strings.Builder
+	r, err := prove(t.Context(), config{
+		statements: 200, seed: 30, policies: 6, workers: 2, dir: t.TempDir(), stop: 2, small: true, aim: 40, progress: &out,
+		sides: []side{sideA, sideB, sideC}, cluster: clusterConfig{programs: programs},
+	})
+	ok(t, err)
+	for _, f := range r.findings {
+		t.Error(f)
+	}
+	t.Logf("%s", r)
+	if r.accepted*3 < r.statements {
+		t.Errorf("%d of %d statements ended with rows: the rest shows little", r.accepted, r.statements)
+	}
+	if r.undefined*20 > r.statements || r.plans*50 > r.statements || r.timeouts*50 > r.statements {
+		t.Errorf("too many statements say nothing: %s", r)
 	}
 }
 
@@ -122,7 +140,7 @@ func sameLine(a, b string) bool {
 }
 
 // newExecutors are the two executors over one warehouse, with all stages in front of each, under each policy.
-func newExecutors(t *testing.T, seed uint64, policies int) (embedded, distributed *twin, all []*rules) {
+func newExecutors(t *testing.T, seed uint64, policies int) (embedded, onCluster *twin, all []*rules) {
 	t.Helper()
 	running, material := clustertest.Start(t)
 	dir := t.TempDir()
@@ -139,15 +157,10 @@ func newExecutors(t *testing.T, seed uint64, policies int) (embedded, distribute
 		ok(t, err)
 		return x
 	}
-	groupKey, err := task.LoadKey(cluster.TaskKey(material))
+	d := distributed{Cluster: running, dir: material}
+	far, err := d.executor(engine(), verifier)
 	ok(t, err)
-	groups, err := task.NewMinter(task.MinterConfig{Key: groupKey, Issuer: "gatehouse", MaxLife: time.Hour + time.Second})
-	ok(t, err)
-	tls, err := cluster.GatewayTLS(material)
-	ok(t, err)
-	far, err := ballista.New(ballista.Config{Local: engine(), Verifier: verifier, Issuer: "gatehouse", Minter: groups, Scheduler: running.Scheduler, TLS: tls})
-	ok(t, err)
-	embedded, distributed = &twin{side: sideA}, &twin{side: sideA}
+	embedded, onCluster = &twin{side: sideA}, &twin{side: sideA}
 	near := engine()
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
 	for i := range policies {
@@ -157,7 +170,7 @@ func newExecutors(t *testing.T, seed uint64, policies int) (embedded, distribute
 		ok(t, err)
 		t.Cleanup(func() { _ = d.Close() })
 		all = append(all, r)
-		for x, to := range map[executors.Executor]*twin{near: embedded, far: distributed} {
+		for x, to := range map[executors.Executor]*twin{near: embedded, far: onCluster} {
 			g, err := gateway.New(gateway.Config{
 				Decider: d, Catalogs: map[string]catalog.Catalog{catalogName: tables}, Planner: planner, Executor: x, Audit: nowhere{},
 				Default: classify.Namespace{Catalog: catalogName, Schema: namespace}, Limits: gateway.Limits{Statement: 20 * time.Second, ResultRows: 20000},
@@ -168,7 +181,7 @@ func newExecutors(t *testing.T, seed uint64, policies int) (embedded, distribute
 			to.gateways, to.sessions = append(to.gateways, g), append(to.sessions, s)
 		}
 	}
-	return embedded, distributed, all
+	return embedded, onCluster, all
 }
 
 func ok(t *testing.T, err error) {

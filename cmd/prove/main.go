@@ -40,8 +40,14 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	f.IntVar(&c.from, "from", 0, "number of the first statement")
 	f.IntVar(&c.aim, "aim", 20, "how many of a hundred statements are aimed at one place each")
 	clock := f.Int("timing", 0, "compare times, with so many runs of each, and run no statements")
+	executor := f.String("executor", "duckdb", "what runs the statements: duckdb, ballista (a cluster of three processes) or auto")
+	programs := f.String("programs", "", "`folder` of the cluster's programs")
 	show := f.Int("show", -1, "print this `statement` and run no other")
 	if err := f.Parse(args); err != nil {
+		return err
+	}
+	var err error
+	if c.cluster, err = parseExecutor(*executor, *programs); err != nil {
 		return err
 	}
 	dir, err := os.MkdirTemp(c.dir, "prove-")

@@ -25,6 +25,7 @@ type config struct {
 	progress   io.Writer
 	verbose    bool // print every statement that fails
 	aim        int  // how many of a hundred statements are aimed ones, 95 at most
+	cluster    clusterConfig
 }
 
 // report is what was seen.
@@ -41,7 +42,7 @@ type report struct {
 
 // prove compares statements until c.statements are through or enough findings are there.
 func prove(ctx context.Context, c config) (*report, error) {
-	w, err := newWorld(ctx, worldConfig{dir: c.dir, seed: c.seed, policies: c.policies, sides: c.sides, timeout: 20 * time.Second})
+	w, err := newWorld(ctx, worldConfig{dir: c.dir, seed: c.seed, policies: c.policies, sides: c.sides, timeout: 20 * time.Second, cluster: c.cluster})
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +89,25 @@ const furtherEvery = 19
 // generate makes statement n, and says under which policy it runs.
 func (p *prover) generate(n int) (int, *statement) {
 	pol := n % len(p.world.rules)
-	g := &generator{r: rand.New(rand.NewPCG(p.seed, uint64(n))), shown: p.world.rules[pol].shown, aim: p.aim}
+	st := p.make(n, rand.New(rand.NewPCG(p.seed, uint64(n))), p.world.rules[pol].shown)
+	for try := range uint64(clusterTries) {
+		if p.cluster.programs == "" || st.call != nil || mayRun(sqlOf(st)) {
+			break
+		}
+		st = p.make(n, rand.New(rand.NewPCG(p.seed+(try+1)<<32, uint64(n))), p.world.rules[pol].shown)
+	}
+	return pol, st
+}
+
+func (p *prover) make(n int, r *rand.Rand, shown map[string][]column) *statement {
+	g := &generator{r: r, shown: shown, aim: p.aim}
 	switch n % furtherEvery {
 	case furtherEvery - 1:
-		return pol, g.further()
+		return g.further()
 	case furtherEvery / 2:
-		return pol, g.beyond()
+		return g.beyond()
 	}
-	return pol, g.statement()
+	return g.statement()
 }
 
 func (p *prover) one(ctx context.Context, n int) {

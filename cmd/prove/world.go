@@ -15,6 +15,7 @@ import (
 	"gatehouse/catalog"
 	"gatehouse/catalog/sql"
 	"gatehouse/classify"
+	"gatehouse/executors"
 	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
 	"gatehouse/plan"
@@ -27,7 +28,7 @@ var eve = auth.Identity{Issuer: "prove", Subject: "eve", User: "eve", Roles: []s
 // twin is one side with all stages in front of it, under each policy.
 type twin struct {
 	side     side
-	executor *duckdb.Executor
+	executor executors.Executor
 	catalog  *sql.Catalog
 	gateways []*gateway.Gateway // by policy
 	sessions []*gateway.Session
@@ -40,6 +41,7 @@ type world struct {
 	twins    []*twin
 	rules    []*rules
 	deciders []*opa.Decider
+	cluster  *distributed // nil: statements run in the embedded engine
 }
 
 // worldConfig says what to build.
@@ -49,6 +51,7 @@ type worldConfig struct {
 	policies int
 	sides    []side
 	timeout  time.Duration // of a statement
+	cluster  clusterConfig
 }
 
 func newWorld(ctx context.Context, c worldConfig) (_ *world, err error) {
@@ -68,6 +71,11 @@ func newWorld(ctx context.Context, c worldConfig) (_ *world, err error) {
 			return nil, fmt.Errorf("policy %d: %w\n%s", i, err, r.words)
 		}
 		w.rules, w.deciders = append(w.rules, r), append(w.deciders, d)
+	}
+	if c.cluster.programs != "" {
+		if w.cluster, err = c.cluster.start(ctx, filepath.Join(c.dir, "cluster")); err != nil {
+			return nil, err
+		}
 	}
 	for _, s := range c.sides {
 		t, err := w.newTwin(ctx, c, s)
@@ -95,12 +103,18 @@ func (w *world) newTwin(ctx context.Context, c worldConfig, s side) (*twin, erro
 	if t.catalog, err = sql.New(sql.Config{Name: catalogName, SQLite: filepath.Join(dir, catalogFile), Roots: []string{dir}}); err != nil {
 		return nil, err
 	}
-	t.executor, err = duckdb.New(duckdb.Config{
+	engine, err := duckdb.New(duckdb.Config{
 		Verifier: verifier, Issuer: "prove", Dir: dir, MemoryBytes: 1 << 30, SpillBytes: 1 << 30, Threads: 1,
 		HashKey: auth.NewSecret("a key for the hash masks of the twins"),
 	})
 	if err != nil {
 		return nil, errors.Join(err, t.catalog.Close())
+	}
+	t.executor = engine
+	if w.cluster != nil {
+		if t.executor, err = w.cluster.executor(engine, verifier); err != nil {
+			return nil, errors.Join(err, engine.Close(), t.catalog.Close())
+		}
 	}
 	for _, d := range w.deciders {
 		g, err := gateway.New(gateway.Config{
@@ -150,6 +164,9 @@ func (w *world) close() error {
 	}
 	for _, d := range w.deciders {
 		errs = append(errs, d.Close())
+	}
+	if w.cluster != nil {
+		w.cluster.Stop()
 	}
 	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
 }

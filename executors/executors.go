@@ -27,6 +27,14 @@ type Healthy interface {
 	Healthy() bool
 }
 
+// Chooser is what an Executor may also be: one that has several places to run a statement in, of which a session may choose.
+type Chooser interface {
+	// Choices are the names of those that sessions may choose. The first one is taken without a choice.
+	Choices() []string
+	// Choose returns what runs statements by the choice name, false if that is none of Choices. It is closed with the Executor alone.
+	Choose(name string) (Executor, bool)
+}
+
 // Prepared is one plan bound in the engine.
 type Prepared interface {
 	// Schema is the exact schema of the stream. Column names are those that the client sees.

@@ -64,6 +64,7 @@ type Limits struct {
 type Gateway struct {
 	cfg     Config
 	metrics *metrics
+	choices []string // where sessions may have statements run, the place without a choice first
 
 	mu      sync.Mutex
 	running map[string]*run // by query id
@@ -100,7 +101,8 @@ func New(c Config) (*Gateway, error) {
 		return nil, fmt.Errorf("gateway: register metrics: %w", err)
 	}
 	return &Gateway{
-		cfg: c, metrics: m,
+		choices: choices(c.Executor),
+		cfg:     c, metrics: m,
 		running: map[string]*run{}, perUser: map[string]int{}, drained: make(chan struct{}),
 	}, nil
 }

@@ -58,7 +58,7 @@ func (r *run) prepare(sql string) (*Prepared, error) {
 
 func (p *Prepared) describe(r *run, pl *plan.Plan) error {
 	var prepared executors.Prepared
-	prepared, err := r.g.cfg.Executor.Prepare(r.ctx, pl)
+	prepared, err := r.executor().Prepare(r.ctx, pl)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (r *run) query(sql string, args []any) (*Result, error) {
 	}
 	var prepared executors.Prepared
 	err = r.stage("prepare", func() (err error) {
-		prepared, err = r.g.cfg.Executor.Prepare(r.ctx, p)
+		prepared, err = r.executor().Prepare(r.ctx, p)
 		return err
 	})
 	if err != nil {

@@ -385,7 +385,7 @@ func (r *run) prepares(o policy.Object, now *catalog.Table, all []classify.Colum
 	if err != nil {
 		return unreadable([]*table{t}, err)
 	}
-	prepared, err := r.g.cfg.Executor.Prepare(r.ctx, p)
+	prepared, err := r.executor().Prepare(r.ctx, p)
 	if err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ func (g *Gateway) begin(ctx context.Context, s *Session, action string) (*run, e
 	r.event = audit.Event{
 		Time: r.start.UTC(), Query: id, Action: action, Peer: s.peer, Client: s.client,
 		User: s.identity.User, Issuer: s.identity.Issuer, Subject: s.identity.Subject,
-		Executor: g.cfg.Executor.Capabilities().Name,
 	}
+	r.event.Executor = r.executor().Capabilities().Name
 	limit := g.cfg.Limits.Statement
 	if t := s.timeout(); t > 0 && t < limit {
 		limit = t

@@ -24,6 +24,8 @@ type Session struct {
 	namespace classify.Namespace
 	settings  map[string]string
 	initial   classify.Namespace
+
+	choices []string // of the setting executor, the initial one first
 }
 
 // NewSession returns a session for id. peer is the client's address, client its user agent as it says.
@@ -33,7 +35,7 @@ func (g *Gateway) NewSession(id auth.Identity, peer, client string) (*Session, e
 	}
 	return &Session{
 		identity: id, peer: peer, client: client,
-		namespace: g.cfg.Default, initial: g.cfg.Default, settings: map[string]string{},
+		namespace: g.cfg.Default, initial: g.cfg.Default, settings: map[string]string{}, choices: g.choices,
 	}, nil
 }
 
@@ -60,6 +62,9 @@ func (s *Session) Settings() map[string]string {
 		out[name] = def.initial
 	}
 	out["timestamptz"] = instantsFor(s.client)
+	if len(s.choices) > 0 {
+		out[executorSetting] = s.choices[0]
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.Copy(out, s.settings)
@@ -98,6 +103,7 @@ var settings = map[string]setting{
 	"application_name":            {"", short},
 	"purpose":                     {"", short},
 	"timestamptz":                 {asInstant, instantValue},
+	executorSetting:               {"", short}, // the server says what else is asked of it
 	"ticket":                      {"", short},
 	"timezone":                    {"UTC", nil},
 	"client_encoding":             {"UTF8", nil},
@@ -161,6 +167,12 @@ func (s *Session) set(name, value string, reset bool) error {
 	}
 	if err := def.check(value); err != nil {
 		return &SettingError{Name: name, Why: err.Error()}
+	}
+	if name == executorSetting {
+		value = strings.ToLower(value)
+		if err := s.mayChoose(value); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -99,14 +99,15 @@ type BundleConfig struct {
 
 // ExecutorConfig says what runs statements, and bounds the embedded engine.
 type ExecutorConfig struct {
-	Type    string `yaml:"type"`    // duckdb (the embedded engine, default), ballista (a cluster), or auto (the cluster for what it can run and is large, the engine for the rest)
-	Cluster string `yaml:"cluster"` // folder of the cluster's certificates and keys; default cluster beside the configuration
-	Above   string `yaml:"above"`   // with auto: what reads less than this runs in the embedded engine; default 1GiB
-	Memory  string `yaml:"memory"`  // for the engine, all users together, such as 4GiB; default 60 % of what the process may use
-	Process string `yaml:"process"` // what the process may hold before its largest statements end; default a quarter above memory and 1GiB, at most 90 % of what there is
-	Dir     string `yaml:"dir"`     // folder for spill files and links, best on the file system of the data; default run beside the configuration
-	Spill   string `yaml:"spill"`   // largest size of the spill files; default twice the memory
-	Threads int    `yaml:"threads"` // for the statements of one user, of which so many work at once; default the number of processors
+	Type    string   `yaml:"type"`    // duckdb (the embedded engine, default), ballista (a cluster), or auto (the cluster for what it can run and is large, the engine for the rest)
+	Choices []string `yaml:"choices"` // what sessions may choose with SET executor; default: with auto all three, else nothing but the type
+	Cluster string   `yaml:"cluster"` // folder of the cluster's certificates and keys; default cluster beside the configuration
+	Above   string   `yaml:"above"`   // with auto: what reads less than this runs in the embedded engine; default 1GiB
+	Memory  string   `yaml:"memory"`  // for the engine, all users together, such as 4GiB; default 60 % of what the process may use
+	Process string   `yaml:"process"` // what the process may hold before its largest statements end; default a quarter above memory and 1GiB, at most 90 % of what there is
+	Dir     string   `yaml:"dir"`     // folder for spill files and links, best on the file system of the data; default run beside the configuration
+	Spill   string   `yaml:"spill"`   // largest size of the spill files; default twice the memory
+	Threads int      `yaml:"threads"` // for the statements of one user, of which so many work at once; default the number of processors
 }
 
 // AuditConfig says where the audit log is written.

@@ -381,13 +381,18 @@ func (c Config) checkRest(k *checker) {
 	if t := c.Executor.Type; t != "" && !slices.Contains(executorTypes, t) {
 		k.add("executor.type", "is not known", "there are "+strings.Join(executorTypes, ", "))
 	}
+	for i, name := range c.Executor.Choices {
+		if !slices.Contains(executorTypes, name) {
+			k.add(fmt.Sprintf("executor.choices[%d]", i), "is not known", "there are "+strings.Join(executorTypes, ", "))
+		}
+	}
 	for key, size := range c.sizeTexts() {
 		if _, err := parseBytes(size); err != nil {
 			k.add(key, err.Error(), "write a number with a unit, such as 512MiB or 4GiB")
 		}
 	}
-	if slices.Contains(executorTypes[1:], c.Executor.Type) && statementLimit(c) > clusterStatement {
-		k.add("limits.statement", "is above 1h, which is what the executors of a cluster accept", "write 1h or less, or executor.type: duckdb")
+	if c.Executor.clustered() && statementLimit(c) > clusterStatement {
+		k.add("limits.statement", "is above 1h, which is what the executors of a cluster accept", "write 1h or less, or executor.type: duckdb without choices")
 	}
 	if c.Executor.Threads < 0 {
 		k.add("executor.threads", "is negative", "0 means all processors")

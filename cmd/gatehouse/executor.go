@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"gatehouse/auth"
@@ -20,7 +21,7 @@ func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, log
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Executor.Type == "" || cfg.Executor.Type == "duckdb" {
+	if !cfg.Executor.clustered() {
 		p.own(embedded.Close)
 		return embedded, nil
 	}
@@ -30,6 +31,30 @@ func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, log
 	}
 	p.own(x.Close)
 	return x, nil
+}
+
+// choices are what sessions may choose, what they have without a choice first.
+func (e ExecutorConfig) choices() []string {
+	first := e.Type
+	if first == "" {
+		first = ballista.Local
+	}
+	others := e.Choices
+	if len(others) == 0 && first == ballista.Auto {
+		others = executorTypes
+	}
+	out := []string{first}
+	for _, name := range others {
+		if name != first {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// clustered reports whether statements may run on a cluster.
+func (e ExecutorConfig) clustered() bool {
+	return slices.ContainsFunc(e.choices(), func(name string) bool { return name != ballista.Local })
 }
 
 // clusterStatement is how long a statement may run in a cluster: its executors take no credential that lives longer.
@@ -60,7 +85,7 @@ func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, log *s
 		return nil, err
 	}
 	return ballista.New(ballista.Config{
-		Local: embedded, Auto: cfg.Executor.Type == "auto", LocalBytes: sizes[above], Verifier: v, Issuer: issuer, Minter: minter,
+		Local: embedded, Choices: cfg.Executor.choices(), LocalBytes: sizes[above], Verifier: v, Issuer: issuer, Minter: minter,
 		Scheduler: address, TLS: tls, Log: log,
 	})
 }

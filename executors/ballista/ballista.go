@@ -16,7 +16,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +34,9 @@ type Config struct {
 	// Local types statements, and runs those that the cluster cannot run if Auto is set. It is closed with this executor.
 	Local executors.Executor
 	// Auto lets Local run what the cluster cannot, and what reads less than LocalBytes. Without it such statements are refused.
-	Auto       bool
+	Auto bool
+	// Choices are what sessions may choose, the first of which is taken without a choice. Default: what Auto says alone.
+	Choices    []string
 	LocalBytes int64
 	Verifier   auth.Verifier // checks the credentials of plans
 	Issuer     string        // the gateway's name in credentials; "" accepts any that Verifier does, and signs as Minter does
@@ -81,6 +85,11 @@ func New(c Config) (*Executor, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	for _, choice := range c.Choices {
+		if !slices.Contains(places, choice) {
+			return nil, fmt.Errorf("ballista: there is no place %q", choice)
+		}
+	}
 	client, err := newClient(c.Scheduler, c.TLS)
 	if err != nil {
 		return nil, err
@@ -107,6 +116,12 @@ func (x *Executor) Healthy() bool {
 
 // Prepare implements executors.Executor.
 func (x *Executor) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepared, error) {
+	return x.prepareIn(ctx, p, x.Choices()[0])
+}
+
+// prepareIn prepares a statement for one of the places.
+func (x *Executor) prepareIn(ctx context.Context, p *plan.Plan, place string) (executors.Prepared, error) {
+	auto := place == Auto
 	if x.isClosed() {
 		return nil, executors.ErrClosed
 	}
@@ -115,15 +130,15 @@ func (x *Executor) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepare
 	if err != nil {
 		return nil, err
 	}
-	if x.config.Auto && plannedBytes(p) < x.config.LocalBytes {
+	if place == Local || auto && plannedBytes(p) < x.config.LocalBytes {
 		return local, nil
 	}
 	s, err := x.prepare(ctx, p, local)
 	switch {
-	case x.config.Auto && isUnsupported(err):
+	case auto && isUnsupported(err):
 		x.config.Log.DebugContext(ctx, "statement runs here and not on the cluster", "query", p.Query(), "why", err)
 		return local, nil
-	case x.config.Auto && err == nil:
+	case auto && err == nil:
 		s.local = local
 		return s, nil
 	}

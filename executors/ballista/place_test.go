@@ -3,6 +3,7 @@ package ballista
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +31,9 @@ func TestPlace(t *testing.T) {
 		r.Release()
 		_ = s.Close()
 	}
+	if _, ok := p.Executor.(*Executor).Choose(Local); ok {
+		t.Error("a session may choose what is not offered")
+	}
 	plan, err := p.Plan(t.Context(), executortest.Alice, "SELECT count(*) FROM v2_many_row_groups", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +56,50 @@ func TestPlace(t *testing.T) {
 	if len(seen) < 4 {
 		t.Errorf("%d credentials prove nothing", len(seen))
 	}
+}
+
+// TestChoices: a session has its statements run where it chose, of what is offered.
+func TestChoices(t *testing.T) {
+	p := executortest.Zoo(t, sharedCluster(t).opener(t, func(c *Config) { c.Choices, c.LocalBytes = []string{Auto, Local, Alone}, 1 }))
+	x := p.Executor.(*Executor)
+	if got := x.Choices(); !slices.Equal(got, []string{Auto, Local, Alone}) {
+		t.Errorf("choices %v", got)
+	}
+	const reads, lists = "SELECT count(*) FROM v2_many_row_groups", "SELECT list(id) FROM v2_many_row_groups GROUP BY id % 7"
+	for _, c := range []struct{ choice, text, place string }{
+		{Auto, reads, Alone},
+		{Auto, lists, Local},
+		{Local, reads, Local},
+		{Alone, reads, Alone},
+		{Alone, lists, ""},
+	} {
+		chosen, ok := x.Choose(c.choice)
+		if !ok {
+			t.Fatalf("%s is not offered", c.choice)
+		}
+		p.Executor = chosen
+		s, r, err := p.Open(t.Context(), c.text, nil)
+		if c.place == "" {
+			if kindIs(err) != executors.KindUnsupported {
+				t.Errorf("%s: %s: %v", c.choice, c.text, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %s: %v", c.choice, c.text, err)
+		}
+		if got := r.(executors.Placed).Place(); got != c.place {
+			t.Errorf("%s: %s: in %s, want %s", c.choice, c.text, got, c.place)
+		}
+		r.Release()
+		_ = s.Close()
+	}
+	for _, name := range []string{"", "spark", "Auto"} {
+		if _, ok := x.Choose(name); ok {
+			t.Errorf("%q can be chosen", name)
+		}
+	}
+	p.Executor = x
 }
 
 // idOf reads a credential without verifying it.

@@ -55,6 +55,10 @@ func TestStatementsAlone(t *testing.T) {
 		"SELECT sum(id) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) AS s" + t1,
 		"SELECT count(*) AS n FROM v2_many_row_groups a, v2_many_row_groups b",
 		"SELECT count(*) AS n" + t1 + " GROUP BY GROUPING SETS ((id), (id))",
+		"SELECT 'a' AS x, count(*) AS n" + t1 + " WHERE id < 0 GROUP BY ALL",
+		"SELECT id" + t1 + " ORDER BY (SELECT max(id)" + t1 + "), id LIMIT 1",
+		"SELECT count(*) AS n" + t1 + " a LEFT JOIN LATERAL (SELECT ln(a.id) AS e) l ON l.e IS NOT NULL",
+		"SELECT count(*) AS n FROM (VALUES ((SELECT max(id)" + t1 + "))) v(x)",
 	} {
 		if _, err := alone.Rows(t.Context(), text, nil); kindIs(err) != executors.KindUnsupported {
 			t.Errorf("%s: %v", text, err)

@@ -6,6 +6,7 @@ mod again;
 mod commands;
 mod config;
 mod connections;
+mod stage;
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -44,6 +45,7 @@ use again::Again;
 use commands::Commands;
 use config::{Config, Failure};
 use connections::Connections;
+use stage::Stages;
 
 /// The largest message: a plan holds its task groups.
 const MAX_MESSAGE: usize = 128 << 20;
@@ -140,7 +142,7 @@ fn engine(config: &Config, work: &str, port: u16, grpc_port: u16) -> Result<Exec
         Arc::new(functions),
         Arc::new(LoggingMetricsCollector::default()),
         config.cores,
-        Arc::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default()))),
+        Arc::new(Stages::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default())))),
     ))
 }
 

@@ -35,10 +35,23 @@ pub fn check(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// Refuses, in an optimised plan, joins that pair every row with every row: their result would be written to disk before anyone sees
-/// its first row.
+/// Refuses what only an optimised plan shows. Joins that pair every row with every row: their result would be written to disk before anyone
+/// sees its first row. Subqueries that did not become joins: nothing runs them. VALUES in a part of a UNION: see the executor's stages.
 pub fn check_size(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|e| {
+            if e.exists(|e| Ok(matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::OuterReferenceColumn(..))))? {
+                return Err(unsupported("a subquery in this place"));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if let LogicalPlan::Union(u) = node {
+            for part in &u.inputs {
+                if part.exists(|n| Ok(matches!(n, LogicalPlan::Values(_))))? {
+                    return Err(unsupported("VALUES in a part of a UNION"));
+                }
+            }
+        }
         if let LogicalPlan::Join(j) = node {
             let small = [&j.left, &j.right].iter().any(|side| one_row(side));
             if j.on.is_empty() && j.filter.is_none() && !small {
@@ -99,6 +112,10 @@ fn check_node(node: &LogicalPlan) -> Result<()> {
                     Expr::GroupingSet(sets) => grouping(sets)?,
                     g => vec![g],
                 };
+                // With GROUP BY ALL the other executor has no keys then, so that there is a row where there is none to group.
+                if a.group_expr.iter().all(|g| g.column_refs().is_empty()) {
+                    return Err(unsupported("GROUP BY constants alone"));
+                }
                 for key in keys {
                     if is_float(&key.get_type(a.input.schema())?) && !is_grouped(key) {
                         return Err(unsupported("GROUP BY floating point"));

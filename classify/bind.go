@@ -28,6 +28,7 @@ type binder struct {
 	subs     map[*pgquery.SubLink]subquery
 	visited  map[*pgquery.RangeVar]bool
 	selects  []*pgquery.SelectStmt
+	outputs  map[*pgquery.SelectStmt][]*column
 	filters  []filter
 	classes  map[classed]Class // once the dates are found
 	found    [][]Conjunct
@@ -66,6 +67,7 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 		refs:    map[*pgquery.ColumnRef]*resolved{},
 		subs:    map[*pgquery.SubLink]subquery{},
 		visited: map[*pgquery.RangeVar]bool{},
+		outputs: map[*pgquery.SelectStmt][]*column{},
 		classes: map[classed]Class{},
 		found:   make([][]Conjunct, len(rels)),
 	}

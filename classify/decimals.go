@@ -108,3 +108,36 @@ func (b *binder) arithmeticType(e *pgquery.A_Expr) string {
 	}
 	return ""
 }
+
+// scaleOfSum returns the scale of the sum of an expression of decimals: its type is DECIMAL(38, scale), whatever the width.
+func (b *binder) scaleOfSum(f *pgquery.FuncCall) (int, bool) {
+	if funcName(f) != "sum" || len(f.Args) != 1 || f.Args[0].GetAExpr() == nil {
+		return 0, false
+	}
+	scale, decimal, ok := b.scale(f.Args[0])
+	return scale, ok && decimal && scale <= maxDecimal
+}
+
+// scale returns the scale of a sum, difference or product of decimals and short whole numbers, and whether a decimal is among them.
+func (b *binder) scale(n *pgquery.Node) (scale int, decimal, ok bool) {
+	if e := n.GetAExpr(); e != nil && e.Kind == pgquery.A_Expr_Kind_AEXPR_OP && e.Lexpr != nil && len(e.Name) == 1 {
+		l, some, ok := b.scale(e.Lexpr)
+		r, more, and := b.scale(e.Rexpr)
+		switch e.Name[0].GetString_().GetSval() {
+		case "+", "-":
+			return max(l, r), some || more, ok && and
+		case "*":
+			return l + r, some || more, ok && and
+		}
+		return 0, false, false
+	}
+	if n.GetAConst().GetIval() != nil {
+		return 0, false, true
+	}
+	name, mods := typeParts(b.typeName(n))
+	if name != "decimal" {
+		return 0, false, false
+	}
+	_, scale = decimalSize(mods)
+	return scale, true, true
+}

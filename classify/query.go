@@ -35,6 +35,7 @@ func (b *binder) query(sel *pgquery.SelectStmt, up *scope, sh shape) ([]*column,
 	if err != nil {
 		return nil, err
 	}
+	b.outputs[sel] = cols
 	return cols, b.orderAndLimit(sel, cols, s)
 }
 

@@ -1,7 +1,7 @@
 package classify
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
@@ -28,15 +28,22 @@ func (b *binder) predicate(n *pgquery.Node, e need) {
 // raising says for each table reference whether something that may raise could run on its hidden rows. What stands in a
 // target list runs above every filter, so it does not count by itself but for what dictionaries finds; it does once a condition
 // above uses it, since conditions move down and take what they are computed from along. Aggregates and windows stop them.
+// Beside a join or a LIMIT it is all tables or none (see early).
 func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 	out := make([]bool, len(b.rels))
 	for _, f := range all[*pgquery.FuncCall](tree) {
 		name := funcName(f)
 		if !strings.HasPrefix(name, MarkerPrefix) && ClassOf(name) != ClassLeakproof && ClassOf(name) != ClassRaising {
-			for i := range out {
-				out[i] = true
-			}
-			return out
+			return everything(out)
+		}
+	}
+	lone := map[*pgquery.Node]bool{} // conditions without a join below or beside them, but for those below an aggregate
+	for _, sel := range b.selects {
+		for _, c := range conjuncts(sel.HavingClause) {
+			lone[c] = true
+		}
+		for _, c := range conjuncts(sel.WhereClause) {
+			lone[c] = len(sel.FromClause) == 1 && sel.FromClause[0].GetRangeSubselect() != nil && len(ownLinks(sel)) == 0
 		}
 	}
 	may := map[*value]bool{}
@@ -56,15 +63,21 @@ func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 			}
 			raises, above = raises || may[v], above || aggregated(v.opaque, v.node)
 		})
-		if !raises {
-			continue
-		}
-		for i := range out {
-			// A condition on constants alone may stand at any table.
-			out[i] = out[i] || len(bases) == 0 && !above || slices.Contains(bases, i)
+		if raises && (len(bases) > 0 || !above || !lone[f.node]) {
+			return everything(out)
 		}
 	}
+	if (early{b}).query(tree, nothing) {
+		return everything(out)
+	}
 	b.dictionaries(tree, out)
+	return out
+}
+
+func everything(out []bool) []bool {
+	for i := range out {
+		out[i] = true
+	}
 	return out
 }
 
@@ -210,8 +223,10 @@ func isAggregate(f *pgquery.FuncCall) bool {
 // aggregateType knows the aggregates that return the type of their argument, and count.
 func aggregateType(f *pgquery.FuncCall, types map[*pgquery.ColumnRef]string) string {
 	switch funcName(f) {
-	case "count":
+	case "count", "row_number", "rank", "dense_rank", "ntile":
 		return "BIGINT"
+	case "percent_rank", "cume_dist":
+		return "DOUBLE"
 	case "min", "max", "any_value", "first", "last":
 		if len(f.Args) == 1 {
 			return types[f.Args[0].GetColumnRef()]
@@ -245,8 +260,17 @@ func (b *binder) typeName(n *pgquery.Node) string {
 	case *pgquery.Node_AExpr:
 		return b.arithmeticType(e.AExpr)
 	case *pgquery.Node_FuncCall:
-		if e.FuncCall.Over == nil || IsAggregate(funcName(e.FuncCall)) {
+		if e.FuncCall.Over == nil || isAggregate(e.FuncCall) {
+			if scale, ok := b.scaleOfSum(e.FuncCall); ok {
+				return fmt.Sprintf("DECIMAL(%d,%d)", maxDecimal, scale)
+			}
 			types := map[*pgquery.ColumnRef]string{}
+			if a := e.FuncCall.Args; len(a) == 1 && a[0].GetColumnRef() == nil {
+				if typ := b.typeName(a[0]); typ != "" {
+					of := &pgquery.Node{Node: placeholder(types, typ)}
+					return aggregateType(&pgquery.FuncCall{Funcname: e.FuncCall.Funcname, Args: []*pgquery.Node{of}}, types)
+				}
+			}
 			for _, c := range all[*pgquery.ColumnRef](n) {
 				if r := b.refs[c]; r != nil {
 					types[c] = r.typ

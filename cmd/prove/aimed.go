@@ -126,7 +126,7 @@ func (g *generator) aimed() *statement {
 	}
 	st := &statement{}
 	put := func(parts ...any) { st.root = clause(parts...) }
-	switch g.r.IntN(21) {
+	switch g.r.IntN(23) {
 	case 0, 1, 2:
 		put("SELECT count(*) FROM ", from, " WHERE ", g.test(e), and())
 	case 3:
@@ -165,8 +165,30 @@ func (g *generator) aimed() *statement {
 		put("SELECT count(*) FROM ", from, pick(g.r, " JOIN ", " LEFT JOIN ", " RIGHT JOIN "), "(SELECT CAST(s AS BIGINT) AS n FROM (VALUES ('1'), ('x')) AS w(s)) AS x ON x.n = "+rel.alias+".id WHERE ", g.plain(rel))
 	case 19:
 		put("SELECT count(*) FROM faulty AS f WHERE f.id ", pick(g.r, "< 1500", "> 1500", "BETWEEN 1990 AND 2010", "= 1000", "<> 2000"), option(" AND f.note IS NOT NULL"))
+	case 20, 21:
+		st.root = g.early(from, rel)
 	default:
 		put("SELECT * FROM (SELECT count(*) AS n FROM ", from, " WHERE ", g.test(e), " UNION ALL SELECT count(", e, ") FROM ", from, ")")
 	}
 	return st
+}
+
+// early makes a statement that fails on some visible rows, below something that may end before the engine meets them.
+func (g *generator) early(from string, rel relation) *node {
+	e := "CAST(CASE WHEN " + rel.alias + ".id % " + pick(g.r, "3", "7", "23") + " = 2 THEN 'x' ELSE '1' END AS INTEGER)"
+	nobody := g.name("t")
+	join := pick(g.r, " JOIN ", " JOIN ", " RIGHT JOIN ")
+	empty := "customers AS " + nobody + " ON lower(" + nobody + ".region) = 'nobody' AND " + nobody + ".id = "
+	switch g.r.IntN(5) {
+	case 0:
+		f := pick(g.r, rel.columns...)
+		return clause("SELECT ", e, " FROM ", from, " ORDER BY ", rel.alias+"."+f.name, pick(g.r, "", " DESC"), " LIMIT ", pick(g.r, "1", "5"))
+	case 1:
+		return clause("SELECT count(*) FROM (SELECT ", e, " FROM ", from, " LIMIT ", pick(g.r, "1", "20", "9000"), ")")
+	case 2:
+		other, rel2 := g.target()
+		return clause("SELECT count(*) FROM ", from, pick(g.r, " JOIN ", " FULL JOIN ", " LEFT JOIN "), other, " ON ", e, " = 1 AND ", rel2.alias+".id = ", rel.alias+".id",
+			join, empty, rel.alias+".id")
+	}
+	return clause("SELECT count(s.x) FROM (SELECT "+rel.alias+".id, ", e, " AS x FROM ", from, ") AS s", join, empty, "s.id")
 }

@@ -298,6 +298,15 @@ func (w *warehouse) delete(ctx context.Context, t twinTable, tbl *table.Table, d
 	return err
 }
 
+// groupRows is the length of row groups, each with bounds of its own that the engine may prune by; a large file stays
+// in one piece, since only there does the engine reorder conditions.
+func groupRows(rows int) int64 {
+	if rows > 1000 {
+		return 1 << 20
+	}
+	return 32
+}
+
 // writeParquet writes rows as one dictionary-encoded file with the schema's field ids.
 func writeParquet(path string, schema *iceberg.Schema, rows []row) (err error) {
 	sc, err := table.SchemaToArrowSchema(schema, nil, true, false)
@@ -319,7 +328,8 @@ func writeParquet(path string, schema *iceberg.Schema, rows []row) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := pqarrow.NewFileWriter(sc, f, parquet.NewWriterProperties(parquet.WithDictionaryDefault(true), parquet.WithStats(true)), pqarrow.DefaultWriterProps())
+	props := parquet.NewWriterProperties(parquet.WithDictionaryDefault(true), parquet.WithStats(true), parquet.WithMaxRowGroupLength(groupRows(len(rows))))
+	w, err := pqarrow.NewFileWriter(sc, f, props, pqarrow.DefaultWriterProps())
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}

@@ -19,6 +19,7 @@ import (
 	"gatehouse/auth"
 	"gatehouse/executors/ballista/wire"
 	"gatehouse/plan"
+	"gatehouse/policy"
 )
 
 // fieldID is the key of a field's metadata that holds its id.
@@ -111,12 +112,27 @@ func newRelation(r *plan.Relation) (*wire.Relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	var bytes int64
-	for i := range r.Scan.Files {
-		bytes += r.Scan.Files[i].Size
-	}
-	return &wire.Relation{Name: r.CTE, Schema: schema, Rows: r.Scan.Rows, Bytes: bytes}, nil
+	rows, bytes := estimates(r)
+	return &wire.Relation{Name: r.CTE, Schema: schema, Rows: rows, Bytes: bytes}, nil
 }
+
+// estimates are what the optimiser plans with. Where anything is hidden they say nothing of a value, and of rows the order of magnitude: by
+// the plan, statements with errors of their own fail or do not.
+func estimates(r *plan.Relation) (rows, bytes int64) {
+	if r.Scan.Rough == 0 && !slices.ContainsFunc(r.Columns, func(c policy.Output) bool { return c.Mask != nil }) {
+		for i := range r.Scan.Files {
+			bytes += r.Scan.Files[i].Size
+		}
+		return r.Scan.Rows, bytes
+	}
+	if rows = r.Scan.Rough; rows == 0 {
+		rows = r.Scan.Rows
+	}
+	return rows, rows * int64(len(r.Columns)) * valueBytes
+}
+
+// valueBytes is how large a value is taken for.
+const valueBytes = 8
 
 // newPayload is a payload without files.
 func newPayload(p *plan.Plan, r *plan.Relation) (*wire.Payload, error) {

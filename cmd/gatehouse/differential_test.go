@@ -40,7 +40,11 @@ func TestDifferential(t *testing.T) {
 			}
 			s := start(t, "Gatehouse serves", "serve", "--config", file)
 			defer s.end(t)
-			for user, namespace := range map[string]string{site.Admin: string(set), site.Eve: set.Eve()} {
+			users := map[string]string{site.Admin: string(set), site.Eve: set.Eve()}
+			if set == tpc.TPCH {
+				users[site.Nell] = string(set)
+			}
+			for user, namespace := range users {
 				t.Run(user, func(t *testing.T) {
 					differential(t, s, user, queries, tpc.ReferenceConfig{Dir: dir, Set: set, Namespace: namespace})
 				})

@@ -1,4 +1,5 @@
-# Who sees what of TPC-H: administrators all of it; eve some rows, and some values masked.
+# Who sees what of TPC-H: administrators all of it; eve some rows, and some values masked; nell all rows, through filters
+# like eve's that happen to hide none.
 package tables.tpch.tpch
 
 import data.lib.gw
@@ -6,6 +7,8 @@ import data.lib.gw
 admin if gw.has_role({"admin"})
 
 eve if gw.has_role({"eve"})
+
+nell if gw.has_role({"nell"})
 
 customer := {"read": true} if admin
 
@@ -40,6 +43,22 @@ lineitem := {
 	"row_filters": [{"id": "no_reg_air", "expression": "l_shipmode <> 'REG AIR'"}],
 	"masks": {"l_comment": {"id": "stars", "expression": "'***'"}},
 } if eve
+
+customer := {"read": true, "row_filters": [{"id": "all", "expression": "c_mktsegment <> 'NONE'"}]} if nell
+
+orders := {
+	"read": true,
+	"row_filters": [
+		{"id": "all", "expression": "o_orderpriority <> '9-NONE'"},
+		{"id": "recent", "expression": "o_orderdate >= :from", "params": {"from": "1991-03-01"}},
+	],
+} if nell
+
+lineitem := {"read": true, "row_filters": [{"id": "all", "expression": "l_shipmode <> 'NONE'"}]} if nell
+
+part := {"read": true, "row_filters": [{"id": "all", "expression": "p_size > 0"}]} if nell
+
+supplier := {"read": true} if nell
 
 supplier := {"read": true} if admin
 

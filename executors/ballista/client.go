@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/flight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
 
 	"gatehouse/executors/ballista/wire"
 )
@@ -26,6 +27,9 @@ const (
 
 // maxMessage bounds one message: a statement holds its task groups, a batch its rows.
 const maxMessage = 128 << 20
+
+// silence is how long a process may say nothing while a call to it is open, and once more how long it may take to answer when it is asked.
+const silence = 20 * time.Second
 
 // service is the name of the scheduler's service.
 const service = "/gatehouse.ballista.v1.Submission/"
@@ -55,6 +59,8 @@ func (c *client) options(name string) []grpc.DialOption {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 		grpc.WithInitialWindowSize(16 << 20),
 		grpc.WithInitialConnWindowSize(64 << 20),
+		// Who does not answer is gone, although its connection does not say so.
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: silence, Timeout: silence}),
 	}
 }
 
@@ -99,7 +105,7 @@ type job struct {
 	parts  []*wire.Part
 }
 
-// submit runs a statement and waits for its end.
+// submit runs a statement and waits for its end. The result's files are there until ctx ends, or this process does.
 func (c *client) submit(ctx context.Context, s *wire.Statement) (*job, error) {
 	// The end of ctx ends the call, and the scheduler cancels the job of a call that has ended.
 	stream, err := c.scheduler.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, service+"Submit")
@@ -131,14 +137,4 @@ func (c *client) submit(ctx context.Context, s *wire.Statement) (*job, error) {
 			return j, nil
 		}
 	}
-}
-
-// release has the job's files removed. It does not wait for the caller's context, which may have ended.
-func (j *job) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	go func() {
-		defer cancel()
-		// If it cannot be told, the scheduler removes them by itself after a while.
-		_ = j.client.scheduler.Invoke(ctx, service+"Release", &wire.Job{Id: j.id}, new(wire.Done))
-	}()
 }

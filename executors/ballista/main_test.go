@@ -24,7 +24,12 @@ type testCluster struct {
 // test that kills has its own.
 func startCluster(t testing.TB) *testCluster {
 	t.Helper()
-	c, dir := clustertest.Start(t)
+	return startWith(t, cluster.Config{})
+}
+
+func startWith(t testing.TB, config cluster.Config) *testCluster {
+	t.Helper()
+	c, dir := clustertest.With(t, config)
 	return &testCluster{c, dir}
 }
 

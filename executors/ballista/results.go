@@ -86,7 +86,6 @@ func (r *reader) close() {
 		c.release()
 	}
 	r.columns = nil
-	r.job.release(r.ctx)
 	r.s.forget(r)
 }
 
@@ -101,7 +100,7 @@ func (r *reader) closePart() {
 	}
 }
 
-// Release implements array.RecordReader: the last call ends the stream and has the job's files removed.
+// Release implements array.RecordReader: the last call ends the stream, and with it the call that keeps the job's files.
 func (r *reader) Release() {
 	if r.refs.Add(-1) != 0 {
 		return

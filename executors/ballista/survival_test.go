@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -104,6 +105,96 @@ func TestSchedulerKilled(t *testing.T) {
 	}
 }
 
+// endless is a statement that keeps both executors busy for hours.
+const endless = "SELECT count(*) AS n FROM v2_many_row_groups a JOIN v2_many_row_groups b ON a.id >= b.id JOIN v2_many_row_groups c ON c.id <= a.id"
+
+// begin runs a statement in the background, and returns when executors work on it.
+func begin(t *testing.T, c *testCluster, ctx context.Context, p *executortest.Pipeline, text string) <-chan error {
+	t.Helper()
+	before := busy(t, c)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Rows(ctx, text, nil)
+		ended <- err
+	}()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	// It works when the executors have used a second.
+	for busy(t, c) < before+100 {
+		select {
+		case <-tick.C:
+		case err := <-ended:
+			t.Fatalf("it has ended before: %v", err)
+		}
+	}
+	return ended
+}
+
+// A scheduler that is started again knows no statement: those that ran fail with a class, and their tasks stop, so that the next ones run.
+func TestSchedulerRestarted(t *testing.T) {
+	c := startCluster(t)
+	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 }))
+	ended := begin(t, c, t.Context(), p, endless)
+	if err := c.Kill("scheduler"); err != nil {
+		t.Fatal(err)
+	}
+	err := <-ended
+	kind(t, err, executors.KindInternal)
+	if err != nil && err.Error() != lost {
+		t.Errorf("it says %q", err)
+	}
+	if err := c.Restart(t.Context(), "scheduler"); err != nil {
+		t.Fatal(err)
+	}
+	// The executors' cores were all in use.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for {
+		rows, err := p.Rows(ctx, "SELECT id, count(*) AS n FROM orders GROUP BY id", nil)
+		if err == nil {
+			if len(rows) == 0 {
+				t.Error("the next statement has no rows")
+			}
+			break
+		}
+		// Until the connection is there again.
+		if err.Error() != lost {
+			t.Fatalf("%v (%v)", err, errors.Unwrap(err))
+		}
+	}
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(30 * time.Second); !so(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("not so after half a minute: %s", what)
+		}
+	}
+}
+
+// A task that fails fails its statement and nobody else's: no executor goes.
+func TestTaskError(t *testing.T) {
+	c := startCluster(t)
+	p := executortest.Zoo(t, c.opener(t, nil))
+	ids := []int{c.PID("executor-1"), c.PID("executor-2")}
+	for range 5 {
+		_, err := p.Rows(t.Context(), "SELECT 9223372036854775807 + id AS n FROM orders", nil)
+		kind(t, err, executors.KindRange)
+		if _, err := p.Rows(t.Context(), "SELECT id FROM orders", nil); err != nil {
+			t.Fatalf("the next statement: %v (%v)", err, errors.Unwrap(err))
+		}
+	}
+	for i, name := range []string{"executor-1", "executor-2"} {
+		if syscall.Kill(ids[i], 0) != nil {
+			t.Errorf("%s has gone", name)
+		}
+	}
+}
+
 // The files of a job go when its reader is released, and working folders are closed to others.
 func TestFilesGo(t *testing.T) {
 	c := startCluster(t)
@@ -134,17 +225,9 @@ func TestCancel(t *testing.T) {
 	c := startCluster(t)
 	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 }))
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() {
-		_, err := p.Rows(ctx, "SELECT count(*) AS n FROM v2_many_row_groups a JOIN v2_many_row_groups b ON a.id >= b.id JOIN v2_many_row_groups c ON c.id <= a.id", nil)
-		ended <- err
-	}()
+	ended := begin(t, c, ctx, p, endless)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	// It works when the executors have used a second.
-	for busy(t, c) < 100 {
-		<-tick.C
-	}
 	cancel()
 	cancelled := time.Now()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -166,6 +249,9 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	t.Logf("quiet for a quarter of a second, %v after the end", time.Since(cancelled).Round(10*time.Millisecond))
+	for _, work := range []string{"work-1", "work-2"} {
+		eventually(t, work+" is empty", func() bool { return jobs(t, filepath.Join(c.dir, work)) == 0 })
+	}
 	if _, err := p.Rows(t.Context(), "SELECT id FROM orders", nil); err != nil {
 		t.Errorf("the next statement: %v (%v)", err, errors.Unwrap(err))
 	}

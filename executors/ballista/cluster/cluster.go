@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -36,7 +37,9 @@ type Config struct {
 	Executors int    // default: 2
 	Cores     int    // of each executor; default: 1
 	Memory    int64  // of each executor, in bytes; default: 1 GiB
-	Log       io.Writer
+	// Patience is how long an executor may say nothing before it is taken for lost; default: 20 s.
+	Patience time.Duration
+	Log      io.Writer
 }
 
 // Cluster is a running cluster.
@@ -49,9 +52,10 @@ type Cluster struct {
 }
 
 type process struct {
-	name string
-	cmd  *exec.Cmd
-	done chan struct{}
+	program, name string
+	config        map[string]any
+	cmd           *exec.Cmd
+	done          chan struct{}
 }
 
 // ErrNoPrograms says that the cluster's programs have not been built.
@@ -70,6 +74,9 @@ func Start(ctx context.Context, c Config) (_ *Cluster, err error) {
 	}
 	if c.Memory == 0 {
 		c.Memory = 1 << 30
+	}
+	if c.Patience == 0 {
+		c.Patience = 20 * time.Second
 	}
 	if c.Log == nil {
 		c.Log = io.Discard
@@ -91,19 +98,24 @@ func Start(ctx context.Context, c Config) (_ *Cluster, err error) {
 			out.Stop()
 		}
 	}()
-	ports, err := out.start(ctx, schedulerProgram, "scheduler", map[string]any{
+	scheduler := map[string]any{
 		"submit": "127.0.0.1:0", "cluster": "127.0.0.1:0",
 		"certificate": out.path("scheduler.pem"), "key": out.path("scheduler.key"),
 		"cluster_authority": out.path("cluster-authority.pem"), "gateway_authority": out.path("gateway-authority.pem"),
-		"partitions": 2 * c.Executors * c.Cores,
-	})
+		"partitions": 2 * c.Executors * c.Cores, "executor_timeout": int(c.Patience.Seconds()),
+	}
+	ports, err := out.start(ctx, schedulerProgram, "scheduler", scheduler)
 	if err != nil {
 		return nil, err
 	}
-	out.Scheduler = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports["submit"]))
+	for _, port := range []string{"submit", "cluster"} {
+		// If it is started again, it is found where it was.
+		scheduler[port] = net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[port]))
+	}
+	out.Scheduler = scheduler["submit"].(string)
 	for i := range c.Executors {
 		if _, err := out.start(ctx, executorProgram, "executor-"+strconv.Itoa(i+1), map[string]any{
-			"listen": "127.0.0.1:0", "host": "127.0.0.1", "scheduler": net.JoinHostPort("127.0.0.1", strconv.Itoa(ports["cluster"])),
+			"listen": "127.0.0.1:0", "host": "127.0.0.1", "scheduler": scheduler["cluster"],
 			"certificate": out.path("executor.pem"), "key": out.path("executor.key"),
 			"cluster_authority": out.path("cluster-authority.pem"), "gateway_authority": out.path("gateway-authority.pem"),
 			"keys": out.path("keys.json"), "work": out.path("work-" + strconv.Itoa(i+1)), "cores": c.Cores, "memory": c.Memory,
@@ -144,9 +156,9 @@ func (c *Cluster) start(ctx context.Context, program, name string, config map[st
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	p := &process{name: name, cmd: cmd, done: make(chan struct{})}
+	p := &process{program: program, name: name, config: config, cmd: cmd, done: make(chan struct{})}
 	c.mu.Lock()
-	c.processes = append(c.processes, p)
+	c.processes = append(slices.DeleteFunc(c.processes, func(p *process) bool { return p.name == name }), p)
 	c.mu.Unlock()
 	lines := make(chan string, 1)
 	go func() {
@@ -159,7 +171,7 @@ func (c *Cluster) start(ctx context.Context, program, name string, config map[st
 	}()
 	select {
 	case line := <-lines:
-		ports := map[string]int{}
+		ports := map[string]int{} // and what else it tells
 		if err := json.Unmarshal([]byte(line), &ports); err != nil {
 			return nil, fmt.Errorf("%s did not start; its log tells why", name)
 		}
@@ -193,6 +205,25 @@ func (c *Cluster) Kill(name string) error {
 		}
 	}
 	return fmt.Errorf("no process %s", name)
+}
+
+// Restart starts a process again that has ended.
+func (c *Cluster) Restart(ctx context.Context, name string) error {
+	c.mu.Lock()
+	i := slices.IndexFunc(c.processes, func(p *process) bool { return p.name == name })
+	if i < 0 {
+		c.mu.Unlock()
+		return fmt.Errorf("no process %s", name)
+	}
+	p := c.processes[i]
+	c.mu.Unlock()
+	select {
+	case <-p.done:
+	default:
+		return fmt.Errorf("%s runs", name)
+	}
+	_, err := c.start(ctx, p.program, p.name, p.config)
+	return err
 }
 
 // Wait returns when a process has ended, with its name, or with "" at the end of ctx.

@@ -42,9 +42,18 @@ func Programs(t testing.TB) string {
 // Start runs a scheduler and two executors with one core each, until the test ends.
 func Start(t testing.TB) (c *cluster.Cluster, dir string) {
 	t.Helper()
-	binaries := Programs(t)
+	return With(t, cluster.Config{})
+}
+
+// With is Start with a configuration. Its folder, and what it lacks, are the test's.
+func With(t testing.TB, config cluster.Config) (c *cluster.Cluster, dir string) {
+	t.Helper()
+	if config.Binaries == "" {
+		config.Binaries = Programs(t)
+	}
 	dir = t.TempDir()
-	c, err := cluster.Start(t.Context(), cluster.Config{Dir: dir, Binaries: binaries, Log: os.Stderr})
+	config.Dir, config.Log = dir, os.Stderr
+	c, err := cluster.Start(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,15 +11,18 @@ use ballista_core::serde::protobuf::{
 use ballista_executor::executor::Executor;
 use tonic::{Request, Response, Status};
 
+use crate::jobs::Jobs;
+
 /// Carries the commands out.
 pub struct Commands {
     executor: Arc<Executor>,
+    jobs: Arc<Jobs>,
 }
 
 impl Commands {
     /// Returns the service of an executor.
-    pub fn new(executor: Arc<Executor>) -> Self {
-        Self { executor }
+    pub fn new(executor: Arc<Executor>, jobs: Arc<Jobs>) -> Self {
+        Self { executor, jobs }
     }
 }
 
@@ -52,17 +55,10 @@ impl ExecutorGrpc for Commands {
         let (Some(Component::Normal(job)), None) = (components.next(), components.next()) else {
             return Err(Status::invalid_argument("no name of a job"));
         };
-        let folder = Path::new(self.executor.work_dir()).join(job);
-        let folders = match &params.remove_stage_ids[..] {
-            [] => vec![folder],
-            stages => stages.iter().map(|s| folder.join(s.to_string())).collect(),
+        let Some(job) = job.to_str().filter(|_| params.remove_stage_ids.is_empty()) else {
+            return Err(Status::unimplemented("a job's files go all at once"));
         };
-        for f in folders {
-            match tokio::fs::remove_dir_all(&f).await {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Status::internal("files stay")),
-                _ => {}
-            }
-        }
+        self.jobs.end(job);
         Ok(Response::new(RemoveJobDataResult {}))
     }
 }

@@ -6,9 +6,13 @@ mod again;
 mod commands;
 mod config;
 mod connections;
+mod engine;
+mod fault;
+mod jobs;
+mod memory;
 mod stage;
+mod work;
 
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +49,8 @@ use again::Again;
 use commands::Commands;
 use config::{Config, Failure};
 use connections::Connections;
+use engine::Engine;
+use jobs::Jobs;
 use stage::Stages;
 
 /// The largest message: a plan holds its task groups.
@@ -55,13 +61,18 @@ async fn main() -> Result<(), Failure> {
     let path = std::env::args().nth(1).ok_or("usage: gatehouse-executor CONFIG.json")?;
     let config = Config::read(Path::new(&path))?;
     governed::process::start();
-    let work = work_folder(&config)?;
+    work::prepare(&config.work)?;
+    let work = config.work.to_str().ok_or("the work folder's name is no text")?.to_owned();
+    let jobs = Jobs::new(config.work.clone());
     let data = TcpListener::bind(&config.listen).await?;
-    let command = TcpListener::bind((data.local_addr()?.ip(), 0)).await?;
-    // The first line tells the port to whoever started the process.
-    println!(r#"{{"data":{}}}"#, data.local_addr()?.port());
+    let command = match &config.command {
+        Some(address) => TcpListener::bind(address).await?,
+        None => TcpListener::bind((data.local_addr()?.ip(), 0)).await?,
+    };
+    // The first line tells the port and the memory to whoever started the process.
+    println!(r#"{{"data":{},"memory":{}}}"#, data.local_addr()?.port(), config.memory);
 
-    let executor = Arc::new(engine(&config, &work, data.local_addr()?.port(), command.local_addr()?.port())?);
+    let executor = Arc::new(executor(&config, &work, data.local_addr()?.port(), command.local_addr()?.port(), &jobs)?);
     let flight = FlightServiceServer::new(BallistaFlightService::new(work.clone()))
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
@@ -72,7 +83,7 @@ async fn main() -> Result<(), Failure> {
         .timeout(Duration::from_secs(20))
         .connect_lazy();
     let answered = Arc::new(Notify::new());
-    let scheduler = SchedulerGrpcClient::new(Again::new(scheduler, Arc::clone(&answered)))
+    let scheduler = SchedulerGrpcClient::new(Again::new(scheduler, Arc::clone(&answered), Arc::clone(&jobs)))
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);
     let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> = BallistaCodec::new(
@@ -86,28 +97,19 @@ async fn main() -> Result<(), Failure> {
             .serve_with_incoming(incoming(data)) => done.map_err(Into::into),
         done = Server::builder()
             .tls_config(config.command_tls()?)?
-            .add_service(ExecutorGrpcServer::new(Commands::new(Arc::clone(&executor))))
+            .add_service(ExecutorGrpcServer::new(Commands::new(Arc::clone(&executor), Arc::clone(&jobs))))
             .serve_with_incoming(incoming(command)) => done.map_err(Into::into),
         done = poll_loop(scheduler, executor, codec, Some(answered), None, ExecutorHealth::new()) => done.map_err(Into::into),
+        () = jobs.watch() => Ok(()),
         () = governed::process::stopped() => Ok(()),
     };
-    std::fs::remove_dir_all(&work)?;
+    work::empty(&config.work)?;
     outcome?;
     // Tasks that still run have nobody to tell.
     std::process::exit(0)
 }
 
-/// Makes an empty folder that only this user can look into.
-fn work_folder(config: &Config) -> Result<String, Failure> {
-    match std::fs::remove_dir_all(&config.work) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
-        _ => {}
-    }
-    std::fs::DirBuilder::new().mode(0o700).create(&config.work)?;
-    Ok(config.work.to_str().ok_or("the work folder's name is no text")?.to_owned())
-}
-
-fn engine(config: &Config, work: &str, port: u16, grpc_port: u16) -> Result<Executor, Failure> {
+fn executor(config: &Config, work: &str, port: u16, grpc_port: u16, jobs: &Arc<Jobs>) -> Result<Executor, Failure> {
     let registration = ExecutorRegistration {
         id: uuid::Uuid::new_v4().to_string(),
         host: Some(config.host.clone()),
@@ -121,6 +123,7 @@ fn engine(config: &Config, work: &str, port: u16, grpc_port: u16) -> Result<Exec
         Arc::new(Runner { guard: Guard::open(config.keys.clone())?, state: session::builder(session::configure(SessionConfig::new())).build() });
     let tls = config.client_tls("executor.gatehouse")?;
     let base = session::configure(SessionConfig::new_with_ballista())
+        .with_option_extension(session::Run::default())
         .with_extension(runner)
         .with_ballista_use_tls(true)
         .with_ballista_override_create_grpc_client_endpoint(Arc::new(move |endpoint: Endpoint| Ok(endpoint.tls_config(tls.clone())?)));
@@ -128,7 +131,7 @@ fn engine(config: &Config, work: &str, port: u16, grpc_port: u16) -> Result<Exec
     // One pool of memory for all tasks: who needs more may have it as long as the others need less.
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(config.memory)))
-        .with_temp_file_path(Path::new(work).join("spill"))
+        .with_temp_file_path(Path::new(work).join(work::SPILL))
         .build_arc()?;
     let runtimes: RuntimeProducer = Arc::new(move |_| Ok(Arc::clone(&runtime)));
     let mut functions = BallistaFunctionRegistry::default();
@@ -142,7 +145,7 @@ fn engine(config: &Config, work: &str, port: u16, grpc_port: u16) -> Result<Exec
         Arc::new(functions),
         Arc::new(LoggingMetricsCollector::default()),
         config.cores,
-        Arc::new(Stages::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default())))),
+        Arc::new(Engine::new(Stages::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default()))), Arc::clone(jobs))),
     ))
 }
 

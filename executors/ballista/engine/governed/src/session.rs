@@ -1,8 +1,10 @@
 //! The session in which statements and policies are planned, the same in scheduler and executors.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use datafusion::config::Dialect;
+use datafusion::config::{ConfigEntry, ConfigExtension, Dialect, ExtensionOptions};
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::planner::ExprPlanner;
@@ -12,6 +14,47 @@ use datafusion::prelude::SessionConfig;
 use crate::checked::{Op, arithmetic, sum};
 use crate::functions;
 use crate::semantics::Semantics;
+
+/// What scheduler and executors know of a statement beside its plan. It travels with each task.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// When the statement ends, in milliseconds since 1970.
+    pub deadline: u64,
+    /// Whose share of the cluster it takes: its user.
+    pub share: String,
+}
+
+impl ExtensionOptions for Run {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn cloned(&self) -> Box<dyn ExtensionOptions> {
+        Box::new(self.clone())
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<()> {
+        match key {
+            "deadline" => self.deadline = value.parse().map_err(|_| DataFusionError::Configuration("a deadline that is no number".to_owned()))?,
+            "share" => value.clone_into(&mut self.share),
+            _ => return Err(DataFusionError::Configuration(format!("nothing is called {key}"))),
+        }
+        Ok(())
+    }
+
+    fn entries(&self) -> Vec<ConfigEntry> {
+        let entry = |name: &str, value: &str| ConfigEntry { key: format!("{}.{name}", Self::PREFIX), value: Some(value.to_owned()), description: "" };
+        vec![entry("deadline", &self.deadline.to_string()), entry("share", &self.share)]
+    }
+}
+
+impl ConfigExtension for Run {
+    const PREFIX: &'static str = "gatehouse";
+}
 
 /// Sets what the meaning of a statement depends on.
 pub fn configure(mut config: SessionConfig) -> SessionConfig {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tonic::transport::{Certificate, ClientTlsConfig, Identity, ServerTlsConfig};
 
-/// What the file says.
+/// What the file says. Names of files in it are relative to its folder.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
@@ -43,11 +43,16 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 impl Config {
     /// Reads the file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        Ok(serde_json::from_slice(&std::fs::read(path)?)?)
+        let mut config: Self = serde_json::from_slice(&read(path)?).map_err(|e| format!("{}: {e}", path.display()))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for file in [&mut config.certificate, &mut config.key, &mut config.cluster_authority, &mut config.gateway_authority] {
+            *file = folder.join(&*file);
+        }
+        Ok(config)
     }
 
     fn identity(&self) -> Result<Identity, Failure> {
-        Ok(Identity::from_pem(std::fs::read(&self.certificate)?, std::fs::read(&self.key)?))
+        Ok(Identity::from_pem(read(&self.certificate)?, read(&self.key)?))
     }
 
     /// The port for gateways trusts their authority only.
@@ -67,5 +72,9 @@ impl Config {
 }
 
 fn authority(path: &Path) -> Result<Certificate, Failure> {
-    Ok(Certificate::from_pem(std::fs::read(path)?))
+    Ok(Certificate::from_pem(read(path)?))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    Ok(std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?)
 }

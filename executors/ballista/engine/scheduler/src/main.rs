@@ -3,8 +3,10 @@
 //! It holds no key that could sign a task and no credential of a storage. What it could do if it were not honest: lose statements, and
 //! see results of those that run. It cannot make an executor read a file, or show a row or value, that a gateway did not sign.
 
+mod commands;
 mod config;
 mod jobs;
+mod shares;
 mod statement;
 mod submission;
 mod submission_server;
@@ -26,7 +28,9 @@ use tokio::net::TcpListener;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{ClientTlsConfig, Endpoint, Server};
 
+use commands::Commands;
 use config::{Config, Failure};
+use shares::Shares;
 use submission::Service;
 use submission_server::generated::SubmissionServer;
 use work::{Bell, Work};
@@ -52,21 +56,29 @@ async fn main() -> Result<(), Failure> {
     let executors = SchedulerGrpcServer::new(Work::new(server.clone(), bell))
         .max_decoding_message_size(MAX_MESSAGE as usize)
         .max_encoding_message_size(MAX_MESSAGE as usize);
-    let gateways = SubmissionServer::new(Service::new(server, config.partitions))
+    let gateways = SubmissionServer::new(Service::new(server, config.partitions, Commands::new(config.executor_tls()?)))
         .max_decoding_message_size(MAX_MESSAGE as usize)
         .max_encoding_message_size(MAX_MESSAGE as usize);
     tokio::select! {
-        done = Server::builder()
+        done = server_builder()
             .tls_config(config.cluster_tls()?)?
             .add_service(executors)
             .serve_with_incoming(incoming(for_executors)) => done?,
-        done = Server::builder()
+        done = server_builder()
             .tls_config(config.submit_tls()?)?
             .add_service(gateways)
             .serve_with_incoming(incoming(for_gateways)) => done?,
         () = governed::process::stopped() => {}
     }
     Ok(())
+}
+
+/// Who does not answer for as long as this is gone, although its connection does not say so.
+const SILENCE: Duration = Duration::from_secs(20);
+
+fn server_builder() -> Server {
+    // A statement keeps a call open until its result has been read.
+    Server::builder().http2_keepalive_interval(Some(SILENCE)).http2_keepalive_timeout(Some(SILENCE)).max_concurrent_streams(4096)
 }
 
 /// Ballista asks for plain connections to executors; these are the same with TLS.
@@ -83,14 +95,15 @@ fn engine(config: &Config, bell: Bell) -> Result<SchedulerConfig, Failure> {
     let tls = config.executor_tls()?;
     Ok(SchedulerConfig {
         scheduling_policy: TaskSchedulingPolicy::PullStaged,
-        task_distribution: TaskDistributionPolicy::RoundRobin,
+        task_distribution: TaskDistributionPolicy::Custom(Arc::new(Shares)),
         grpc_server_max_decoding_message_size: MAX_MESSAGE,
         grpc_server_max_encoding_message_size: MAX_MESSAGE,
         grpc_client_max_message_size: MAX_MESSAGE,
         executor_timeout_seconds: config.executor_timeout,
         no_executors_grace_period_seconds: config.executor_timeout,
         expire_dead_executor_interval_seconds: 2,
-        finished_job_data_clean_up_interval_seconds: 60,
+        // Jobs are ended one by one; this is for those of which no end is told.
+        finished_job_data_clean_up_interval_seconds: 2 * 3600,
         finished_job_state_clean_up_interval_seconds: 300,
         override_physical_codec: Some(Arc::new(GovernedCodec::new(Arc::new(BallistaPhysicalExtensionCodec::default())))),
         override_create_grpc_client_endpoint: Some(Arc::new(move |endpoint: Endpoint| secure(&endpoint, tls.clone()))),

@@ -13,6 +13,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use governed::payload::Payload;
 use governed::policy::Policy;
 use governed::relation::Relation;
+use governed::session::Run;
 use governed::wire;
 use governed::{failure, rewrite, session, wall};
 
@@ -22,6 +23,7 @@ pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionC
         return Err(DataFusionError::Plan("a statement without id".to_owned()));
     }
     let config = session::configure(SessionConfig::new_with_ballista())
+        .with_option_extension(Run { deadline: s.deadline.max(0) as u64, share: share(&s) })
         .with_target_partitions(partitions)
         .with_ballista_use_tls(true)
         .set_usize("ballista.scheduler.max_partitions_per_task", 1);
@@ -34,6 +36,12 @@ pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionC
     let plan = rewrite::plan(context.state().create_logical_plan(&s.sql).await?)?;
     wall::check(&plan)?;
     Ok((Arc::new(context), plan))
+}
+
+/// Whose share a statement takes: that of the user for whom its first task group is. Those without tables share one.
+pub fn share(s: &wire::Statement) -> String {
+    let group = s.relations.iter().flat_map(|r| &r.groups).next();
+    group.and_then(|g| Payload::decode(&g.payload).ok()).map(|p| format!("{} {}", p.user_issuer, p.subject)).unwrap_or_default()
 }
 
 /// Checks that executors will be able to evaluate the policies of a statement's relations.

@@ -23,6 +23,8 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
+use crate::commands::Commands;
+use crate::shares::{Turn, Turns};
 use crate::statement;
 use crate::submission_server::generated::Submission;
 
@@ -35,12 +37,14 @@ const LOOK: Duration = Duration::from_millis(200);
 pub struct Service {
     scheduler: Scheduler,
     partitions: usize,
+    commands: Commands,
+    turns: Turns,
 }
 
 impl Service {
     /// Returns the service of a scheduler.
-    pub fn new(scheduler: Scheduler, partitions: usize) -> Self {
-        Self { scheduler, partitions }
+    pub fn new(scheduler: Scheduler, partitions: usize, commands: Commands) -> Self {
+        Self { scheduler, partitions, commands, turns: Turns::new(partitions) }
     }
 }
 
@@ -65,8 +69,9 @@ impl Submission for Service {
 
     async fn submit(&self, request: Request<wire::Statement>) -> Result<Response<Self::SubmitStream>, Status> {
         let s = request.into_inner();
+        let turn = self.turns.wait(&statement::share(&s)).await;
         let (events, stream) = mpsc::channel(4);
-        let job = Job { scheduler: self.scheduler.clone(), deadline: s.deadline, events };
+        let job = Job { scheduler: self.scheduler.clone(), commands: self.commands.clone(), deadline: s.deadline, events, turn };
         match statement::plan(s, self.partitions).await {
             Ok((context, plan)) => {
                 tokio::spawn(job.run(context, plan));
@@ -77,18 +82,20 @@ impl Submission for Service {
     }
 
     async fn cancel(&self, request: Request<wire::Job>) -> Result<Response<wire::Done>, Status> {
-        end(&self.scheduler, request.into_inner().id.into(), true).await;
+        end(&self.scheduler, &self.commands, request.into_inner().id.into(), true).await;
         Ok(Response::new(wire::Done {}))
     }
 
     async fn release(&self, request: Request<wire::Job>) -> Result<Response<wire::Done>, Status> {
-        end(&self.scheduler, request.into_inner().id.into(), false).await;
+        end(&self.scheduler, &self.commands, request.into_inner().id.into(), false).await;
         Ok(Response::new(wire::Done {}))
     }
 }
 
 /// Ends a job, and has its files removed.
-async fn end(scheduler: &Scheduler, id: JobId, running: bool) {
+async fn end(scheduler: &Scheduler, commands: &Commands, id: JobId, running: bool) {
+    let executors = scheduler.state.executor_manager.get_executors_state().await.unwrap_or_default();
+    commands.end(executors.into_iter().map(|(e, ..)| e).collect(), &id);
     if running && let Err(e) = scheduler.cancel_job(id.clone()).await {
         log::warn!("job {id} cannot be cancelled: {e}");
     }
@@ -101,8 +108,10 @@ async fn end(scheduler: &Scheduler, id: JobId, running: bool) {
 /// One statement that runs.
 struct Job {
     scheduler: Scheduler,
+    commands: Commands,
     deadline: i64,
     events: mpsc::Sender<Result<wire::Event, Status>>,
+    turn: Turn,
 }
 
 impl Job {
@@ -111,7 +120,7 @@ impl Job {
         let _ = self.events.send(Ok(wire::Event { event: Some(e) })).await;
     }
 
-    async fn run(self, context: Arc<SessionContext>, plan: LogicalPlan) {
+    async fn run(mut self, context: Arc<SessionContext>, plan: LogicalPlan) {
         let (progress, mut told) = mpsc::channel(64);
         let removed = match self.scheduler.cluster_state_events().await {
             Ok(events) => events.filter_map(|e| {
@@ -137,13 +146,22 @@ impl Job {
             }
             () = self.events.closed() => {
                 log::info!("job {id}: its gateway went away");
-                return end(&self.scheduler, id, true).await;
+                return end(&self.scheduler, &self.commands, id, true).await;
             }
         };
         match outcome {
-            Ok(parts) => self.send(event::Event::Ready(wire::Ready { parts })).await,
+            Ok(parts) => {
+                drop(self.turn.take());
+                self.send(event::Event::Ready(wire::Ready { parts })).await;
+                // The result is there for as long as the gateway keeps the call.
+                tokio::select! {
+                    () = self.events.closed() => {}
+                    () = tokio::time::sleep(self.left()) => {}
+                }
+                end(&self.scheduler, &self.commands, id, false).await;
+            }
             Err(failure) => {
-                end(&self.scheduler, id, [wire::Class::Cancelled as i32, wire::Class::Lost as i32].contains(&failure.class)).await;
+                end(&self.scheduler, &self.commands, id, [wire::Class::Cancelled as i32, wire::Class::Lost as i32].contains(&failure.class)).await;
                 self.send(event::Event::Failed(failure)).await;
             }
         }

@@ -20,7 +20,9 @@ use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
+use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Request, Response, Status};
+use uuid::Uuid;
 
 /// How long a question waits. The answer that there is nothing is also the executor's sign of life.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -104,12 +106,27 @@ pub struct Work {
     scheduler: Scheduler,
     bell: Bell,
     watched: Watched,
+    registrations: Mutex<HashMap<String, MetadataValue<Ascii>>>,
 }
+
+/// The header of answers that names the registration of the executor that they go to: another one where it has been taken for lost meanwhile.
+const REGISTRATION: &str = "gatehouse-registration";
 
 impl Work {
     /// Returns the service of a scheduler that rings the bell.
     pub fn new(scheduler: Scheduler, bell: Bell) -> Self {
-        Self { scheduler, bell, watched: Watched::default() }
+        Self { scheduler, bell, watched: Watched::default(), registrations: Mutex::default() }
+    }
+
+    /// Names the registration of an executor that asks for work now.
+    async fn registration(&self, executor: &str) -> MetadataValue<Ascii> {
+        let known = self.scheduler.state.executor_manager.get_executor_metadata(executor).await.is_ok();
+        let fresh = || Uuid::new_v4().to_string().parse().expect("a UUID is ASCII");
+        let mut registrations = self.registrations.lock().expect("registrations");
+        if !known {
+            registrations.remove(executor);
+        }
+        registrations.entry(executor.to_owned()).or_insert_with(fresh).clone()
     }
 }
 
@@ -133,10 +150,11 @@ impl SchedulerGrpc for Work {
     async fn poll_work(&self, request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
         let mut question = request.into_inner();
         let said = question.metadata.as_ref().filter(|m| m.host.is_some() && m.os_info.is_some());
-        let Some(specification) = said.and_then(|m| m.specification.clone()) else {
+        let Some((id, specification)) = said.and_then(|m| Some((m.id.clone(), m.specification.clone()?))) else {
             return Err(Status::invalid_argument("an executor that does not say what it is"));
         };
         let specification: ExecutorSpecification = specification.into();
+        let registration = self.registration(&id).await;
         let until = Instant::now() + patience(question.num_free_vcores, specification.vcores);
         let jobs: HashSet<JobId> = question.task_status.iter().map(|s| s.job_id.clone().into()).collect();
         loop {
@@ -144,7 +162,8 @@ impl SchedulerGrpc for Work {
             tokio::pin!(rung);
             // From here on no ring is missed.
             rung.as_mut().enable();
-            let answer = self.scheduler.poll_work(Request::new(question.clone())).await?;
+            let mut answer = self.scheduler.poll_work(Request::new(question.clone())).await?;
+            answer.metadata_mut().insert(REGISTRATION, registration.clone());
             if !question.task_status.is_empty() {
                 self.watched.watch(&self.scheduler, &jobs, &self.bell);
                 question.task_status.clear();

@@ -257,7 +257,10 @@ func (s *State) tag(e *edit, c policy.Change) (node, error) {
 	if n := child(root, at...); n["table"] == nil && n["columns"] == nil {
 		return e.set(root, 0, nil, at...), nil
 	}
-	return e.set(root, 0, pick(c.Op == policy.OpSetTag, c.UUID, child(root, at...)["uuid"]), append(slices.Clone(at), "uuid")...), nil
+	if c.Op != policy.OpSetTag {
+		return root, nil
+	}
+	return e.set(root, 0, c.UUID, append(slices.Clone(at), "uuid")...), nil
 }
 
 // bears reports whether the tags of a table are as c sets them.
@@ -273,13 +276,6 @@ func bears(tags node, c policy.Change) bool {
 		v, _ := get(tags, path...)
 		return v != c.Tag.Value
 	})
-}
-
-func pick(set bool, uuid string, old any) any {
-	if set || old == nil {
-		return uuid
-	}
-	return old
 }
 
 // Tags implements policy.Rights.

@@ -93,6 +93,22 @@ func TestRulesAreKept(t *testing.T) {
 	}
 }
 
+// A tag that a column bears already is not set again under another name of the column: the log would not know of it.
+func TestTagThatIsBorne(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "grants.db")
+	again := tagged(policy.OpSetTag, "pii", "x", "u1", "A")
+	r := apply(t, open(t, file, nil), tagged(policy.OpSetTag, "pii", "x", "u1", "a"), again)
+	after, err := open(t, file, nil).Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for when, tags := range map[string][]policy.PlacedTag{"in force": r.Tags(nil), "after a restart": after.Tags(nil)} {
+		if len(tags) != 1 || tags[0].Column != "a" || tags[0].Field != 1 {
+			t.Errorf("%s: %+v", when, tags)
+		}
+	}
+}
+
 // Rules that could not hold are refused, and a role that a rule names cannot go away under it.
 func TestRulesThatCannotHold(t *testing.T) {
 	s := open(t, filepath.Join(t.TempDir(), "grants.db"), nil)

@@ -109,6 +109,8 @@ func past(t *testing.T, fresh func(*testing.T) (grants.Config, *sql.DB)) {
 
 func twoAtOnce(t *testing.T, fresh func(*testing.T) (grants.Config, *sql.DB)) {
 	cfg, db := fresh(t)
+	log := make(warnings, 10)
+	cfg.Log = slog.New(log)
 	a := start(t, cfg)
 	// Another process has made the next version, and this one does not know yet, or knows in time: nobody's change is lost.
 	old, err := a.Current()
@@ -141,6 +143,9 @@ func twoAtOnce(t *testing.T, fresh func(*testing.T) (grants.Config, *sql.DB)) {
 			t.Fatalf("the other store does not know: %v", err)
 		}
 		time.Sleep(time.Millisecond) // between two looks at a condition
+	}
+	if err := errors.Join(a.Close(), b.Close()); err != nil || len(log) > 0 {
+		t.Errorf("closed with %v, and the operator is told %d things of a log that can be read", err, len(log))
 	}
 }
 

@@ -3,6 +3,7 @@ package classify_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"gatehouse/classify"
@@ -84,6 +85,26 @@ func TestWithArgsNeedsNoBarrier(t *testing.T) {
 		for _, c := range b.Conjuncts(0) {
 			if c.Raises != want {
 				t.Errorf("%s: conjunct raises %v", name, c.Raises)
+			}
+		}
+	}
+}
+
+// TestWithArgsMeasures: what is left to bind counts with its length, whatever it is sent as.
+func TestWithArgsMeasures(t *testing.T) {
+	table := classify.Relation{Columns: []classify.Column{{Name: "a", Type: "VARCHAR"}}}
+	s, err := classify.Parse("SELECT contains(a, ?) FROM t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[int]string{1000: "", 1001: "unsupported: contains: what is searched for may be longer than 1000 bytes (at character 8)"} {
+		for _, v := range []any{strings.Repeat("\x00", n), make([]byte, n)} {
+			bound, left, err := s.WithArgs([]any{v})
+			if err != nil || len(left) != 1 {
+				t.Fatalf("%T: %v, left are %v", v, err, left)
+			}
+			if _, err = bound.Bind([]classify.Relation{table}); err == nil && want != "" || err != nil && err.Error() != want {
+				t.Errorf("%T of %d bytes: %v, want %q", v, n, err, want)
 			}
 		}
 	}

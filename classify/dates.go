@@ -70,13 +70,10 @@ func literalOf(n *pgquery.Node, typ string) string {
 	return c.Arg.GetAConst().GetSval().GetSval()
 }
 
-// wholeInterval reports whether n is an interval literal with one number and one unit of days or more.
+// wholeInterval reports whether n, an interval that shift has found valid, has one number and one unit of days or more.
 func wholeInterval(n *pgquery.Node) bool {
 	number, unit := "", ""
 	if f := n.GetFuncCall(); f != nil && funcName(f) == MarkerInterval && len(f.Args) == 2 {
-		if f.Args[0].GetAConst().GetIval() == nil {
-			return false
-		}
 		number, unit = "1", f.Args[1].GetAConst().GetSval().GetSval()
 	} else if words := strings.Fields(literalOf(n, "interval")); len(words) == 2 && len(n.GetTypeCast().TypeName.Typmods) == 0 {
 		number, unit = words[0], words[1]

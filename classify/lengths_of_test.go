@@ -99,6 +99,7 @@ func TestLengthEdges(t *testing.T) {
 		{"regexp_matches(repeat(a, 32), 'a{1000}')", "regexp_matches(repeat(a, 33), 'a{1000}')", "unsupported: regexp_matches: a pattern that large on a text that may be that long (at character 8)"},
 		{"regexp_matches(repeat(a, 9000), 'a{62}')", "regexp_matches(repeat(a, 9000), 'a{63}')", "unsupported: regexp_matches: a pattern that large on a text that may be that long (at character 8)"},
 		{"levenshtein(repeat(a, 16), '" + x(256) + "')", "levenshtein(repeat(a, 17), '" + x(256) + "')", "unsupported: levenshtein of texts that may be that long (at character 8)"},
+		{"levenshtein(repeat(a, 63), '" + x(65) + "')", "levenshtein(repeat(a, 63) || 'x', '" + x(65) + "')", "unsupported: levenshtein of texts that may be that long (at character 8)"},
 		{"repeat(repeat(a, 26), 10000)", "repeat(repeat(a, 27), 10000)", "unsupported: what repeat makes may be longer than 16777216 bytes (at character 8)"},
 	}
 	for _, name := range []string{"contains", "instr", "strpos", "position", "replace", "split", "split_part", "string_split", "str_split", "string_to_array", "trim", "ltrim", "rtrim"} {

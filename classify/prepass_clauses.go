@@ -197,8 +197,7 @@ func casts(toks []token) ([]token, error) {
 			incast[m[i+1]] = true
 		case t.is("float") && !next.punct("("):
 			p := get(toks, i-1)
-			closed := closing(toks, m, i+1)
-			if p.punct("::") || p.is("as") && closed >= 0 && incast[closed] {
+			if p.punct("::") || p.is("as") && incast[closing(toks, m, i+1)] {
 				out = append(out, mkWord("real", t.pos))
 				continue
 			}

@@ -39,6 +39,7 @@ type block struct {
 var notRun = map[string]string{
 	"make":     "builds and tests the repository: what runs this test is what the block says",
 	"stays":    "serves until it is stopped, on the default ports: TestServeFolder and TestDemoBanner run the same commands on free ones",
+	"cluster":  "needs a cluster: TestClusterIsSeen asks the same",
 	"keycloak": "needs minutes and Java: auth/oidc's TestKeycloak starts the same script",
 	"machine":  "changes the machine: a service manager, a package or a host's certificates",
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"gatehouse/auth"
 	"gatehouse/auth/task"
 	"gatehouse/executors"
@@ -16,7 +18,7 @@ import (
 )
 
 // executor opens what runs statements.
-func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logger) (executors.Executor, error) {
+func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, reg prometheus.Registerer, log *slog.Logger) (executors.Executor, error) {
 	embedded, err := openDuckDB(cfg, v, hashKey, log)
 	if err != nil {
 		return nil, err
@@ -25,7 +27,7 @@ func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, log
 		p.own(embedded.Close)
 		return embedded, nil
 	}
-	x, err := openBallista(cfg, v, embedded, log)
+	x, err := openBallista(cfg, v, embedded, reg, log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("executor: %w", err), embedded.Close())
 	}
@@ -61,7 +63,7 @@ func (e ExecutorConfig) clustered() bool {
 const clusterStatement = time.Hour
 
 // openBallista opens the executor of a cluster, with the embedded engine beside it.
-func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, log *slog.Logger) (*ballista.Executor, error) {
+func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, reg prometheus.Registerer, log *slog.Logger) (*ballista.Executor, error) {
 	dir := cfg.Executor.Cluster
 	address, err := cluster.Address(dir)
 	if err != nil {
@@ -86,6 +88,6 @@ func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, log *s
 	}
 	return ballista.New(ballista.Config{
 		Local: embedded, Choices: cfg.Executor.choices(), LocalBytes: sizes[above], Verifier: v, Issuer: issuer, Minter: minter,
-		Scheduler: address, TLS: tls, Log: log,
+		Scheduler: address, TLS: tls, Log: log, Metrics: reg,
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,8 @@ import (
 	"gatehouse/catalog/rest"
 	sqlcat "gatehouse/catalog/sql"
 	"gatehouse/classify"
+	"gatehouse/executors/ballista"
+	"gatehouse/executors/ballista/api"
 	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
 	"gatehouse/gateway/flight"
@@ -103,7 +106,7 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 	if err != nil {
 		return nil, err
 	}
-	executor, err := p.executor(cfg, verifier, hashKey, log)
+	executor, err := p.executor(cfg, verifier, hashKey, reg, log)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +138,11 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 	if err != nil {
 		return nil, err
 	}
-	p.ops = newOperations(reg, p.gateway.Ready)
+	var cluster http.Handler
+	if x, ok := executor.(*ballista.Executor); ok {
+		cluster = operatorsOnly(p.flight, p.gateway, api.New(x))
+	}
+	p.ops = newOperations(reg, p.gateway.Ready, cluster)
 	return p, nil
 }
 

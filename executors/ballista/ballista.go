@@ -8,8 +8,8 @@
 // The executor beside it in the process says which types a statement has and whether it binds, so that both executors agree; it also
 // runs what the cluster cannot, if the configuration says so.
 //
-// To read it in order: ballista.go (what there is), prepare.go (one statement), statement.go and payload.go (what is sent), job.go (one
-// run), results.go and column.go (its rows).
+// To read it in order: ballista.go (what there is), prepare.go (one statement), statement.go and payload.go (what is sent), client.go (one
+// run), results.go and column.go (its rows), watch.go (what an operator sees of it).
 package ballista
 
 import (
@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"gatehouse/auth"
 	"gatehouse/executors"
@@ -49,12 +50,14 @@ type Config struct {
 	Allocator  memory.Allocator // default: the Go allocator
 	Log        *slog.Logger
 	Now        func() time.Time
+	Metrics    prometheus.Registerer // nil: none
 }
 
 // Executor runs statements on a cluster. It implements executors.Executor.
 type Executor struct {
 	config Config
 	client *client
+	watch  *watch
 
 	mu     sync.Mutex
 	closed bool
@@ -94,7 +97,11 @@ func New(c Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Executor{config: c, client: client, open: map[*Prepared]struct{}{}}, nil
+	metrics, err := newMetrics(c.Metrics, client.members)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("ballista: register metrics: %w", err), client.close())
+	}
+	return &Executor{config: c, client: client, watch: newWatch(c.Now, c.Log, metrics, client.watch), open: map[*Prepared]struct{}{}}, nil
 }
 
 // Capabilities implements executors.Executor.
@@ -167,6 +174,7 @@ func (x *Executor) Close() error {
 	for _, p := range open {
 		_ = p.Close()
 	}
+	x.watch.close()
 	return errors.Join(x.config.Local.Close(), x.client.close())
 }
 

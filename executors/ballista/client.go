@@ -105,8 +105,26 @@ type job struct {
 	parts  []*wire.Part
 }
 
-// submit runs a statement and waits for its end. The result's files are there until ctx ends, or this process does.
-func (c *client) submit(ctx context.Context, s *wire.Statement) (*job, error) {
+// outline is the statement's stages as they are before it runs.
+func (c *client) outline(ctx context.Context, s *wire.Statement) (*wire.Progress, error) {
+	out := new(wire.Progress)
+	return out, c.scheduler.Invoke(ctx, service+"Outline", s, out)
+}
+
+// watch asks how far a job is, at its end if the caller wants to wait.
+func (c *client) watch(ctx context.Context, id string, end bool) (*wire.Progress, error) {
+	out := new(wire.Progress)
+	return out, c.scheduler.Invoke(ctx, service+"Watch", &wire.Watching{Id: id, End: end}, out)
+}
+
+func (c *client) members(ctx context.Context) (*wire.Members, error) {
+	out := new(wire.Members)
+	return out, c.scheduler.Invoke(ctx, service+"Cluster", new(wire.Done), out)
+}
+
+// submit runs a statement and waits for its end. It calls accepted once the scheduler has named the job. The result's files are there until ctx
+// ends, or this process does.
+func (c *client) submit(ctx context.Context, s *wire.Statement, accepted func(id string)) (*job, error) {
 	// The end of ctx ends the call, and the scheduler cancels the job of a call that has ended.
 	stream, err := c.scheduler.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, service+"Submit")
 	if err != nil {
@@ -130,6 +148,7 @@ func (c *client) submit(ctx context.Context, s *wire.Statement) (*job, error) {
 		switch e := e.Event.(type) {
 		case *wire.Event_Accepted:
 			j.id = e.Accepted.Id
+			accepted(j.id)
 		case *wire.Event_Failed:
 			return nil, failed(e.Failed)
 		case *wire.Event_Ready:

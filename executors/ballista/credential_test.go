@@ -53,7 +53,7 @@ func (f *forger) statement(id auth.Identity, text string, demands executortest.P
 func (f *forger) run(s *wire.Statement) error {
 	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
-	_, err := f.x.client.submit(ctx, s)
+	_, err := f.x.client.submit(ctx, s, func(string) {})
 	return err
 }
 

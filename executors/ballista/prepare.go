@@ -135,9 +135,13 @@ func (s *Prepared) execute(ctx context.Context, args []any, cancel context.Cance
 	if err != nil {
 		return nil, err
 	}
+	var run *watched
 	job, err := s.x.client.submit(ctx, &wire.Statement{
 		Query: s.plan.Query(), Sql: text, Relations: relations, Deadline: s.plan.Deadline().UnixMilli(),
-	})
+	}, func(name string) { run = s.x.watch.begin(s.plan, name) })
+	if run != nil {
+		s.x.watch.end(run, resultOf(ctx, err))
+	}
 	if err != nil {
 		return nil, err
 	}

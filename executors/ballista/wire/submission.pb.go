@@ -9,12 +9,11 @@
 package wire
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -98,6 +97,171 @@ func (x Class) Number() protoreflect.EnumNumber {
 // Deprecated: Use Class.Descriptor instead.
 func (Class) EnumDescriptor() ([]byte, []int) {
 	return file_submission_proto_rawDescGZIP(), []int{0}
+}
+
+type State int32
+
+const (
+	State_STATE_UNKNOWN    State = 0 // no such job, or forgotten
+	State_STATE_QUEUED     State = 1
+	State_STATE_RUNNING    State = 2
+	State_STATE_SUCCESSFUL State = 3
+	State_STATE_FAILED     State = 4
+)
+
+// Enum value maps for State.
+var (
+	State_name = map[int32]string{
+		0: "STATE_UNKNOWN",
+		1: "STATE_QUEUED",
+		2: "STATE_RUNNING",
+		3: "STATE_SUCCESSFUL",
+		4: "STATE_FAILED",
+	}
+	State_value = map[string]int32{
+		"STATE_UNKNOWN":    0,
+		"STATE_QUEUED":     1,
+		"STATE_RUNNING":    2,
+		"STATE_SUCCESSFUL": 3,
+		"STATE_FAILED":     4,
+	}
+)
+
+func (x State) Enum() *State {
+	p := new(State)
+	*p = x
+	return p
+}
+
+func (x State) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (State) Descriptor() protoreflect.EnumDescriptor {
+	return file_submission_proto_enumTypes[1].Descriptor()
+}
+
+func (State) Type() protoreflect.EnumType {
+	return &file_submission_proto_enumTypes[1]
+}
+
+func (x State) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use State.Descriptor instead.
+func (State) EnumDescriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{1}
+}
+
+type StageState int32
+
+const (
+	StageState_STAGE_UNRESOLVED StageState = 0
+	StageState_STAGE_RESOLVED   StageState = 1
+	StageState_STAGE_RUNNING    StageState = 2
+	StageState_STAGE_SUCCESSFUL StageState = 3
+	StageState_STAGE_FAILED     StageState = 4
+)
+
+// Enum value maps for StageState.
+var (
+	StageState_name = map[int32]string{
+		0: "STAGE_UNRESOLVED",
+		1: "STAGE_RESOLVED",
+		2: "STAGE_RUNNING",
+		3: "STAGE_SUCCESSFUL",
+		4: "STAGE_FAILED",
+	}
+	StageState_value = map[string]int32{
+		"STAGE_UNRESOLVED": 0,
+		"STAGE_RESOLVED":   1,
+		"STAGE_RUNNING":    2,
+		"STAGE_SUCCESSFUL": 3,
+		"STAGE_FAILED":     4,
+	}
+)
+
+func (x StageState) Enum() *StageState {
+	p := new(StageState)
+	*p = x
+	return p
+}
+
+func (x StageState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (StageState) Descriptor() protoreflect.EnumDescriptor {
+	return file_submission_proto_enumTypes[2].Descriptor()
+}
+
+func (StageState) Type() protoreflect.EnumType {
+	return &file_submission_proto_enumTypes[2]
+}
+
+func (x StageState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use StageState.Descriptor instead.
+func (StageState) EnumDescriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{2}
+}
+
+type TaskState int32
+
+const (
+	TaskState_TASK_RUNNING    TaskState = 0
+	TaskState_TASK_SUCCESSFUL TaskState = 1
+	TaskState_TASK_FAILED     TaskState = 2 // and so the job
+	TaskState_TASK_RETRIED    TaskState = 3 // failed, and its partitions are run by another task
+	TaskState_TASK_KILLED     TaskState = 4
+)
+
+// Enum value maps for TaskState.
+var (
+	TaskState_name = map[int32]string{
+		0: "TASK_RUNNING",
+		1: "TASK_SUCCESSFUL",
+		2: "TASK_FAILED",
+		3: "TASK_RETRIED",
+		4: "TASK_KILLED",
+	}
+	TaskState_value = map[string]int32{
+		"TASK_RUNNING":    0,
+		"TASK_SUCCESSFUL": 1,
+		"TASK_FAILED":     2,
+		"TASK_RETRIED":    3,
+		"TASK_KILLED":     4,
+	}
+)
+
+func (x TaskState) Enum() *TaskState {
+	p := new(TaskState)
+	*p = x
+	return p
+}
+
+func (x TaskState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TaskState) Descriptor() protoreflect.EnumDescriptor {
+	return file_submission_proto_enumTypes[3].Descriptor()
+}
+
+func (TaskState) Type() protoreflect.EnumType {
+	return &file_submission_proto_enumTypes[3]
+}
+
+func (x TaskState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TaskState.Descriptor instead.
+func (TaskState) EnumDescriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{3}
 }
 
 type Statement struct {
@@ -1236,6 +1400,619 @@ func (x *Failure) GetCause() string {
 	return ""
 }
 
+type Watching struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Wait for the job's end, for some seconds.
+	End           bool `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Watching) Reset() {
+	*x = Watching{}
+	mi := &file_submission_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Watching) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Watching) ProtoMessage() {}
+
+func (x *Watching) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Watching.ProtoReflect.Descriptor instead.
+func (*Watching) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Watching) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Watching) GetEnd() bool {
+	if x != nil {
+		return x.End
+	}
+	return false
+}
+
+// Progress has names of operators and numbers: no expression, literal, path or text of an error.
+type Progress struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	State State                  `protobuf:"varint,1,opt,name=state,proto3,enum=gatehouse.ballista.v1.State" json:"state,omitempty"`
+	// Milliseconds since 1970, as all times here; 0: not yet.
+	Started int64 `protobuf:"varint,2,opt,name=started,proto3" json:"started,omitempty"`
+	Ended   int64 `protobuf:"varint,3,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Of the result.
+	Parts         int64    `protobuf:"varint,4,opt,name=parts,proto3" json:"parts,omitempty"`
+	Rows          int64    `protobuf:"varint,5,opt,name=rows,proto3" json:"rows,omitempty"`
+	Stages        []*Stage `protobuf:"bytes,6,rep,name=stages,proto3" json:"stages,omitempty"`
+	Failure       *Failure `protobuf:"bytes,7,opt,name=failure,proto3" json:"failure,omitempty"` // without cause
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Progress) Reset() {
+	*x = Progress{}
+	mi := &file_submission_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Progress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Progress) ProtoMessage() {}
+
+func (x *Progress) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Progress.ProtoReflect.Descriptor instead.
+func (*Progress) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Progress) GetState() State {
+	if x != nil {
+		return x.State
+	}
+	return State_STATE_UNKNOWN
+}
+
+func (x *Progress) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *Progress) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *Progress) GetParts() int64 {
+	if x != nil {
+		return x.Parts
+	}
+	return 0
+}
+
+func (x *Progress) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *Progress) GetStages() []*Stage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *Progress) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+type Stage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	State StageState             `protobuf:"varint,2,opt,name=state,proto3,enum=gatehouse.ballista.v1.StageState" json:"state,omitempty"`
+	// How many times it began anew.
+	Attempt    int32 `protobuf:"varint,3,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Partitions int32 `protobuf:"varint,4,opt,name=partitions,proto3" json:"partitions,omitempty"`
+	// The plan, each operator after the one that reads it.
+	Operators  []*Operator `protobuf:"bytes,5,rep,name=operators,proto3" json:"operators,omitempty"`
+	Tasks      []*Task     `protobuf:"bytes,6,rep,name=tasks,proto3" json:"tasks,omitempty"`
+	InputRows  int64       `protobuf:"varint,7,opt,name=input_rows,json=inputRows,proto3" json:"input_rows,omitempty"`
+	OutputRows int64       `protobuf:"varint,8,opt,name=output_rows,json=outputRows,proto3" json:"output_rows,omitempty"`
+	// Of column chunks and delete files.
+	ReadBytes     int64 `protobuf:"varint,9,opt,name=read_bytes,json=readBytes,proto3" json:"read_bytes,omitempty"`
+	ShuffledBytes int64 `protobuf:"varint,10,opt,name=shuffled_bytes,json=shuffledBytes,proto3" json:"shuffled_bytes,omitempty"`
+	SpilledBytes  int64 `protobuf:"varint,11,opt,name=spilled_bytes,json=spilledBytes,proto3" json:"spilled_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stage) Reset() {
+	*x = Stage{}
+	mi := &file_submission_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stage) ProtoMessage() {}
+
+func (x *Stage) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stage.ProtoReflect.Descriptor instead.
+func (*Stage) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Stage) GetId() int32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Stage) GetState() StageState {
+	if x != nil {
+		return x.State
+	}
+	return StageState_STAGE_UNRESOLVED
+}
+
+func (x *Stage) GetAttempt() int32 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *Stage) GetPartitions() int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return 0
+}
+
+func (x *Stage) GetOperators() []*Operator {
+	if x != nil {
+		return x.Operators
+	}
+	return nil
+}
+
+func (x *Stage) GetTasks() []*Task {
+	if x != nil {
+		return x.Tasks
+	}
+	return nil
+}
+
+func (x *Stage) GetInputRows() int64 {
+	if x != nil {
+		return x.InputRows
+	}
+	return 0
+}
+
+func (x *Stage) GetOutputRows() int64 {
+	if x != nil {
+		return x.OutputRows
+	}
+	return 0
+}
+
+func (x *Stage) GetReadBytes() int64 {
+	if x != nil {
+		return x.ReadBytes
+	}
+	return 0
+}
+
+func (x *Stage) GetShuffledBytes() int64 {
+	if x != nil {
+		return x.ShuffledBytes
+	}
+	return 0
+}
+
+func (x *Stage) GetSpilledBytes() int64 {
+	if x != nil {
+		return x.SpilledBytes
+	}
+	return 0
+}
+
+type Operator struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Depth int32                  `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`
+	// The relation that it reads, by its name in the statement.
+	Relation string `protobuf:"bytes,3,opt,name=relation,proto3" json:"relation,omitempty"`
+	// The stages that it reads.
+	Stages        []int32 `protobuf:"varint,4,rep,packed,name=stages,proto3" json:"stages,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operator) Reset() {
+	*x = Operator{}
+	mi := &file_submission_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operator) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operator) ProtoMessage() {}
+
+func (x *Operator) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operator.ProtoReflect.Descriptor instead.
+func (*Operator) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Operator) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Operator) GetDepth() int32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *Operator) GetRelation() string {
+	if x != nil {
+		return x.Relation
+	}
+	return ""
+}
+
+func (x *Operator) GetStages() []int32 {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+type Task struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            int32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Partitions    []int32                `protobuf:"varint,2,rep,packed,name=partitions,proto3" json:"partitions,omitempty"`
+	State         TaskState              `protobuf:"varint,3,opt,name=state,proto3,enum=gatehouse.ballista.v1.TaskState" json:"state,omitempty"`
+	Executor      string                 `protobuf:"bytes,4,opt,name=executor,proto3" json:"executor,omitempty"`
+	Scheduled     int64                  `protobuf:"varint,5,opt,name=scheduled,proto3" json:"scheduled,omitempty"`
+	Launched      int64                  `protobuf:"varint,6,opt,name=launched,proto3" json:"launched,omitempty"`
+	Started       int64                  `protobuf:"varint,7,opt,name=started,proto3" json:"started,omitempty"`
+	Ended         int64                  `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"`
+	Finished      int64                  `protobuf:"varint,9,opt,name=finished,proto3" json:"finished,omitempty"`
+	InputRows     int64                  `protobuf:"varint,10,opt,name=input_rows,json=inputRows,proto3" json:"input_rows,omitempty"`
+	OutputRows    int64                  `protobuf:"varint,11,opt,name=output_rows,json=outputRows,proto3" json:"output_rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Task) Reset() {
+	*x = Task{}
+	mi := &file_submission_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Task) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Task) ProtoMessage() {}
+
+func (x *Task) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Task.ProtoReflect.Descriptor instead.
+func (*Task) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Task) GetId() int32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Task) GetPartitions() []int32 {
+	if x != nil {
+		return x.Partitions
+	}
+	return nil
+}
+
+func (x *Task) GetState() TaskState {
+	if x != nil {
+		return x.State
+	}
+	return TaskState_TASK_RUNNING
+}
+
+func (x *Task) GetExecutor() string {
+	if x != nil {
+		return x.Executor
+	}
+	return ""
+}
+
+func (x *Task) GetScheduled() int64 {
+	if x != nil {
+		return x.Scheduled
+	}
+	return 0
+}
+
+func (x *Task) GetLaunched() int64 {
+	if x != nil {
+		return x.Launched
+	}
+	return 0
+}
+
+func (x *Task) GetStarted() int64 {
+	if x != nil {
+		return x.Started
+	}
+	return 0
+}
+
+func (x *Task) GetEnded() int64 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+func (x *Task) GetFinished() int64 {
+	if x != nil {
+		return x.Finished
+	}
+	return 0
+}
+
+func (x *Task) GetInputRows() int64 {
+	if x != nil {
+		return x.InputRows
+	}
+	return 0
+}
+
+func (x *Task) GetOutputRows() int64 {
+	if x != nil {
+		return x.OutputRows
+	}
+	return 0
+}
+
+type Members struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Executors     []*Member              `protobuf:"bytes,1,rep,name=executors,proto3" json:"executors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Members) Reset() {
+	*x = Members{}
+	mi := &file_submission_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Members) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Members) ProtoMessage() {}
+
+func (x *Members) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Members.ProtoReflect.Descriptor instead.
+func (*Members) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Members) GetExecutors() []*Member {
+	if x != nil {
+		return x.Executors
+	}
+	return nil
+}
+
+type Member struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
+	Port          int32                  `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
+	Seen          int64                  `protobuf:"varint,4,opt,name=seen,proto3" json:"seen,omitempty"`
+	Cores         int32                  `protobuf:"varint,5,opt,name=cores,proto3" json:"cores,omitempty"`
+	System        string                 `protobuf:"bytes,6,opt,name=system,proto3" json:"system,omitempty"`
+	Kernel        string                 `protobuf:"bytes,7,opt,name=kernel,proto3" json:"kernel,omitempty"`
+	PhysicalCores int32                  `protobuf:"varint,8,opt,name=physical_cores,json=physicalCores,proto3" json:"physical_cores,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Member) Reset() {
+	*x = Member{}
+	mi := &file_submission_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Member) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Member) ProtoMessage() {}
+
+func (x *Member) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Member.ProtoReflect.Descriptor instead.
+func (*Member) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Member) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Member) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *Member) GetPort() int32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *Member) GetSeen() int64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+func (x *Member) GetCores() int32 {
+	if x != nil {
+		return x.Cores
+	}
+	return 0
+}
+
+func (x *Member) GetSystem() string {
+	if x != nil {
+		return x.System
+	}
+	return ""
+}
+
+func (x *Member) GetKernel() string {
+	if x != nil {
+		return x.Kernel
+	}
+	return ""
+}
+
+func (x *Member) GetPhysicalCores() int32 {
+	if x != nil {
+		return x.PhysicalCores
+	}
+	return 0
+}
+
 var File_submission_proto protoreflect.FileDescriptor
 
 const file_submission_proto_rawDesc = "" +
@@ -1321,7 +2098,69 @@ const file_submission_proto_rawDesc = "" +
 	"\aFailure\x122\n" +
 	"\x05class\x18\x01 \x01(\x0e2\x1c.gatehouse.ballista.v1.ClassR\x05class\x12\x12\n" +
 	"\x04hint\x18\x02 \x01(\tR\x04hint\x12\x14\n" +
-	"\x05cause\x18\x03 \x01(\tR\x05cause*\xf5\x01\n" +
+	"\x05cause\x18\x03 \x01(\tR\x05cause\",\n" +
+	"\bWatching\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\bR\x03end\"\x88\x02\n" +
+	"\bProgress\x122\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x1c.gatehouse.ballista.v1.StateR\x05state\x12\x18\n" +
+	"\astarted\x18\x02 \x01(\x03R\astarted\x12\x14\n" +
+	"\x05ended\x18\x03 \x01(\x03R\x05ended\x12\x14\n" +
+	"\x05parts\x18\x04 \x01(\x03R\x05parts\x12\x12\n" +
+	"\x04rows\x18\x05 \x01(\x03R\x04rows\x124\n" +
+	"\x06stages\x18\x06 \x03(\v2\x1c.gatehouse.ballista.v1.StageR\x06stages\x128\n" +
+	"\afailure\x18\a \x01(\v2\x1e.gatehouse.ballista.v1.FailureR\afailure\"\xa7\x03\n" +
+	"\x05Stage\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x05R\x02id\x127\n" +
+	"\x05state\x18\x02 \x01(\x0e2!.gatehouse.ballista.v1.StageStateR\x05state\x12\x18\n" +
+	"\aattempt\x18\x03 \x01(\x05R\aattempt\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x04 \x01(\x05R\n" +
+	"partitions\x12=\n" +
+	"\toperators\x18\x05 \x03(\v2\x1f.gatehouse.ballista.v1.OperatorR\toperators\x121\n" +
+	"\x05tasks\x18\x06 \x03(\v2\x1b.gatehouse.ballista.v1.TaskR\x05tasks\x12\x1d\n" +
+	"\n" +
+	"input_rows\x18\a \x01(\x03R\tinputRows\x12\x1f\n" +
+	"\voutput_rows\x18\b \x01(\x03R\n" +
+	"outputRows\x12\x1d\n" +
+	"\n" +
+	"read_bytes\x18\t \x01(\x03R\treadBytes\x12%\n" +
+	"\x0eshuffled_bytes\x18\n" +
+	" \x01(\x03R\rshuffledBytes\x12#\n" +
+	"\rspilled_bytes\x18\v \x01(\x03R\fspilledBytes\"h\n" +
+	"\bOperator\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05depth\x18\x02 \x01(\x05R\x05depth\x12\x1a\n" +
+	"\brelation\x18\x03 \x01(\tR\brelation\x12\x16\n" +
+	"\x06stages\x18\x04 \x03(\x05R\x06stages\"\xd0\x02\n" +
+	"\x04Task\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x05R\x02id\x12\x1e\n" +
+	"\n" +
+	"partitions\x18\x02 \x03(\x05R\n" +
+	"partitions\x126\n" +
+	"\x05state\x18\x03 \x01(\x0e2 .gatehouse.ballista.v1.TaskStateR\x05state\x12\x1a\n" +
+	"\bexecutor\x18\x04 \x01(\tR\bexecutor\x12\x1c\n" +
+	"\tscheduled\x18\x05 \x01(\x03R\tscheduled\x12\x1a\n" +
+	"\blaunched\x18\x06 \x01(\x03R\blaunched\x12\x18\n" +
+	"\astarted\x18\a \x01(\x03R\astarted\x12\x14\n" +
+	"\x05ended\x18\b \x01(\x03R\x05ended\x12\x1a\n" +
+	"\bfinished\x18\t \x01(\x03R\bfinished\x12\x1d\n" +
+	"\n" +
+	"input_rows\x18\n" +
+	" \x01(\x03R\tinputRows\x12\x1f\n" +
+	"\voutput_rows\x18\v \x01(\x03R\n" +
+	"outputRows\"F\n" +
+	"\aMembers\x12;\n" +
+	"\texecutors\x18\x01 \x03(\v2\x1d.gatehouse.ballista.v1.MemberR\texecutors\"\xc1\x01\n" +
+	"\x06Member\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\x12\x12\n" +
+	"\x04port\x18\x03 \x01(\x05R\x04port\x12\x12\n" +
+	"\x04seen\x18\x04 \x01(\x03R\x04seen\x12\x14\n" +
+	"\x05cores\x18\x05 \x01(\x05R\x05cores\x12\x16\n" +
+	"\x06system\x18\x06 \x01(\tR\x06system\x12\x16\n" +
+	"\x06kernel\x18\a \x01(\tR\x06kernel\x12%\n" +
+	"\x0ephysical_cores\x18\b \x01(\x05R\rphysicalCores*\xf5\x01\n" +
 	"\x05Class\x12\x12\n" +
 	"\x0eCLASS_INTERNAL\x10\x00\x12\x14\n" +
 	"\x10CLASS_CONVERSION\x10\x01\x12\x0f\n" +
@@ -1337,13 +2176,35 @@ const file_submission_proto_rawDesc = "" +
 	"\x0fCLASS_CANCELLED\x10\n" +
 	"\x12\x0e\n" +
 	"\n" +
-	"CLASS_LOST\x10\v2\xb1\x02\n" +
+	"CLASS_LOST\x10\v*g\n" +
+	"\x05State\x12\x11\n" +
+	"\rSTATE_UNKNOWN\x10\x00\x12\x10\n" +
+	"\fSTATE_QUEUED\x10\x01\x12\x11\n" +
+	"\rSTATE_RUNNING\x10\x02\x12\x14\n" +
+	"\x10STATE_SUCCESSFUL\x10\x03\x12\x10\n" +
+	"\fSTATE_FAILED\x10\x04*q\n" +
+	"\n" +
+	"StageState\x12\x14\n" +
+	"\x10STAGE_UNRESOLVED\x10\x00\x12\x12\n" +
+	"\x0eSTAGE_RESOLVED\x10\x01\x12\x11\n" +
+	"\rSTAGE_RUNNING\x10\x02\x12\x14\n" +
+	"\x10STAGE_SUCCESSFUL\x10\x03\x12\x10\n" +
+	"\fSTAGE_FAILED\x10\x04*f\n" +
+	"\tTaskState\x12\x10\n" +
+	"\fTASK_RUNNING\x10\x00\x12\x13\n" +
+	"\x0fTASK_SUCCESSFUL\x10\x01\x12\x0f\n" +
+	"\vTASK_FAILED\x10\x02\x12\x10\n" +
+	"\fTASK_RETRIED\x10\x03\x12\x0f\n" +
+	"\vTASK_KILLED\x10\x042\x92\x04\n" +
 	"\n" +
 	"Submission\x12P\n" +
 	"\bDescribe\x12 .gatehouse.ballista.v1.Statement\x1a\".gatehouse.ballista.v1.Description\x12J\n" +
 	"\x06Submit\x12 .gatehouse.ballista.v1.Statement\x1a\x1c.gatehouse.ballista.v1.Event0\x01\x12A\n" +
 	"\x06Cancel\x12\x1a.gatehouse.ballista.v1.Job\x1a\x1b.gatehouse.ballista.v1.Done\x12B\n" +
-	"\aRelease\x12\x1a.gatehouse.ballista.v1.Job\x1a\x1b.gatehouse.ballista.v1.DoneB#Z!gatehouse/executors/ballista/wireb\x06proto3"
+	"\aRelease\x12\x1a.gatehouse.ballista.v1.Job\x1a\x1b.gatehouse.ballista.v1.Done\x12L\n" +
+	"\aOutline\x12 .gatehouse.ballista.v1.Statement\x1a\x1f.gatehouse.ballista.v1.Progress\x12I\n" +
+	"\x05Watch\x12\x1f.gatehouse.ballista.v1.Watching\x1a\x1f.gatehouse.ballista.v1.Progress\x12F\n" +
+	"\aCluster\x12\x1b.gatehouse.ballista.v1.Done\x1a\x1e.gatehouse.ballista.v1.MembersB#Z!gatehouse/executors/ballista/wireb\x06proto3"
 
 var (
 	file_submission_proto_rawDescOnce sync.Once
@@ -1357,58 +2218,79 @@ func file_submission_proto_rawDescGZIP() []byte {
 	return file_submission_proto_rawDescData
 }
 
-var (
-	file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-	file_submission_proto_msgTypes  = make([]protoimpl.MessageInfo, 16)
-	file_submission_proto_goTypes   = []any{
-		Class(0),               // 0: gatehouse.ballista.v1.Class
-		(*Statement)(nil),      // 1: gatehouse.ballista.v1.Statement
-		(*Relation)(nil),       // 2: gatehouse.ballista.v1.Relation
-		(*TaskGroup)(nil),      // 3: gatehouse.ballista.v1.TaskGroup
-		(*Payload)(nil),        // 4: gatehouse.ballista.v1.Payload
-		(*EqualityDelete)(nil), // 5: gatehouse.ballista.v1.EqualityDelete
-		(*Column)(nil),         // 6: gatehouse.ballista.v1.Column
-		(*File)(nil),           // 7: gatehouse.ballista.v1.File
-		(*Constant)(nil),       // 8: gatehouse.ballista.v1.Constant
-		(*Name)(nil),           // 9: gatehouse.ballista.v1.Name
-		(*Description)(nil),    // 10: gatehouse.ballista.v1.Description
-		(*Event)(nil),          // 11: gatehouse.ballista.v1.Event
-		(*Job)(nil),            // 12: gatehouse.ballista.v1.Job
-		(*Done)(nil),           // 13: gatehouse.ballista.v1.Done
-		(*Ready)(nil),          // 14: gatehouse.ballista.v1.Ready
-		(*Part)(nil),           // 15: gatehouse.ballista.v1.Part
-		(*Failure)(nil),        // 16: gatehouse.ballista.v1.Failure
-	}
-)
-
+var file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_submission_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_submission_proto_goTypes = []any{
+	(Class)(0),             // 0: gatehouse.ballista.v1.Class
+	(State)(0),             // 1: gatehouse.ballista.v1.State
+	(StageState)(0),        // 2: gatehouse.ballista.v1.StageState
+	(TaskState)(0),         // 3: gatehouse.ballista.v1.TaskState
+	(*Statement)(nil),      // 4: gatehouse.ballista.v1.Statement
+	(*Relation)(nil),       // 5: gatehouse.ballista.v1.Relation
+	(*TaskGroup)(nil),      // 6: gatehouse.ballista.v1.TaskGroup
+	(*Payload)(nil),        // 7: gatehouse.ballista.v1.Payload
+	(*EqualityDelete)(nil), // 8: gatehouse.ballista.v1.EqualityDelete
+	(*Column)(nil),         // 9: gatehouse.ballista.v1.Column
+	(*File)(nil),           // 10: gatehouse.ballista.v1.File
+	(*Constant)(nil),       // 11: gatehouse.ballista.v1.Constant
+	(*Name)(nil),           // 12: gatehouse.ballista.v1.Name
+	(*Description)(nil),    // 13: gatehouse.ballista.v1.Description
+	(*Event)(nil),          // 14: gatehouse.ballista.v1.Event
+	(*Job)(nil),            // 15: gatehouse.ballista.v1.Job
+	(*Done)(nil),           // 16: gatehouse.ballista.v1.Done
+	(*Ready)(nil),          // 17: gatehouse.ballista.v1.Ready
+	(*Part)(nil),           // 18: gatehouse.ballista.v1.Part
+	(*Failure)(nil),        // 19: gatehouse.ballista.v1.Failure
+	(*Watching)(nil),       // 20: gatehouse.ballista.v1.Watching
+	(*Progress)(nil),       // 21: gatehouse.ballista.v1.Progress
+	(*Stage)(nil),          // 22: gatehouse.ballista.v1.Stage
+	(*Operator)(nil),       // 23: gatehouse.ballista.v1.Operator
+	(*Task)(nil),           // 24: gatehouse.ballista.v1.Task
+	(*Members)(nil),        // 25: gatehouse.ballista.v1.Members
+	(*Member)(nil),         // 26: gatehouse.ballista.v1.Member
+}
 var file_submission_proto_depIdxs = []int32{
-	2,  // 0: gatehouse.ballista.v1.Statement.relations:type_name -> gatehouse.ballista.v1.Relation
-	3,  // 1: gatehouse.ballista.v1.Relation.groups:type_name -> gatehouse.ballista.v1.TaskGroup
-	7,  // 2: gatehouse.ballista.v1.Payload.files:type_name -> gatehouse.ballista.v1.File
-	6,  // 3: gatehouse.ballista.v1.Payload.columns:type_name -> gatehouse.ballista.v1.Column
-	5,  // 4: gatehouse.ballista.v1.Payload.equality:type_name -> gatehouse.ballista.v1.EqualityDelete
-	8,  // 5: gatehouse.ballista.v1.Payload.defaults:type_name -> gatehouse.ballista.v1.Constant
-	8,  // 6: gatehouse.ballista.v1.File.constants:type_name -> gatehouse.ballista.v1.Constant
-	9,  // 7: gatehouse.ballista.v1.File.mapping:type_name -> gatehouse.ballista.v1.Name
-	16, // 8: gatehouse.ballista.v1.Description.failure:type_name -> gatehouse.ballista.v1.Failure
-	12, // 9: gatehouse.ballista.v1.Event.accepted:type_name -> gatehouse.ballista.v1.Job
-	14, // 10: gatehouse.ballista.v1.Event.ready:type_name -> gatehouse.ballista.v1.Ready
-	16, // 11: gatehouse.ballista.v1.Event.failed:type_name -> gatehouse.ballista.v1.Failure
-	15, // 12: gatehouse.ballista.v1.Ready.parts:type_name -> gatehouse.ballista.v1.Part
+	5,  // 0: gatehouse.ballista.v1.Statement.relations:type_name -> gatehouse.ballista.v1.Relation
+	6,  // 1: gatehouse.ballista.v1.Relation.groups:type_name -> gatehouse.ballista.v1.TaskGroup
+	10, // 2: gatehouse.ballista.v1.Payload.files:type_name -> gatehouse.ballista.v1.File
+	9,  // 3: gatehouse.ballista.v1.Payload.columns:type_name -> gatehouse.ballista.v1.Column
+	8,  // 4: gatehouse.ballista.v1.Payload.equality:type_name -> gatehouse.ballista.v1.EqualityDelete
+	11, // 5: gatehouse.ballista.v1.Payload.defaults:type_name -> gatehouse.ballista.v1.Constant
+	11, // 6: gatehouse.ballista.v1.File.constants:type_name -> gatehouse.ballista.v1.Constant
+	12, // 7: gatehouse.ballista.v1.File.mapping:type_name -> gatehouse.ballista.v1.Name
+	19, // 8: gatehouse.ballista.v1.Description.failure:type_name -> gatehouse.ballista.v1.Failure
+	15, // 9: gatehouse.ballista.v1.Event.accepted:type_name -> gatehouse.ballista.v1.Job
+	17, // 10: gatehouse.ballista.v1.Event.ready:type_name -> gatehouse.ballista.v1.Ready
+	19, // 11: gatehouse.ballista.v1.Event.failed:type_name -> gatehouse.ballista.v1.Failure
+	18, // 12: gatehouse.ballista.v1.Ready.parts:type_name -> gatehouse.ballista.v1.Part
 	0,  // 13: gatehouse.ballista.v1.Failure.class:type_name -> gatehouse.ballista.v1.Class
-	1,  // 14: gatehouse.ballista.v1.Submission.Describe:input_type -> gatehouse.ballista.v1.Statement
-	1,  // 15: gatehouse.ballista.v1.Submission.Submit:input_type -> gatehouse.ballista.v1.Statement
-	12, // 16: gatehouse.ballista.v1.Submission.Cancel:input_type -> gatehouse.ballista.v1.Job
-	12, // 17: gatehouse.ballista.v1.Submission.Release:input_type -> gatehouse.ballista.v1.Job
-	10, // 18: gatehouse.ballista.v1.Submission.Describe:output_type -> gatehouse.ballista.v1.Description
-	11, // 19: gatehouse.ballista.v1.Submission.Submit:output_type -> gatehouse.ballista.v1.Event
-	13, // 20: gatehouse.ballista.v1.Submission.Cancel:output_type -> gatehouse.ballista.v1.Done
-	13, // 21: gatehouse.ballista.v1.Submission.Release:output_type -> gatehouse.ballista.v1.Done
-	18, // [18:22] is the sub-list for method output_type
-	14, // [14:18] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	1,  // 14: gatehouse.ballista.v1.Progress.state:type_name -> gatehouse.ballista.v1.State
+	22, // 15: gatehouse.ballista.v1.Progress.stages:type_name -> gatehouse.ballista.v1.Stage
+	19, // 16: gatehouse.ballista.v1.Progress.failure:type_name -> gatehouse.ballista.v1.Failure
+	2,  // 17: gatehouse.ballista.v1.Stage.state:type_name -> gatehouse.ballista.v1.StageState
+	23, // 18: gatehouse.ballista.v1.Stage.operators:type_name -> gatehouse.ballista.v1.Operator
+	24, // 19: gatehouse.ballista.v1.Stage.tasks:type_name -> gatehouse.ballista.v1.Task
+	3,  // 20: gatehouse.ballista.v1.Task.state:type_name -> gatehouse.ballista.v1.TaskState
+	26, // 21: gatehouse.ballista.v1.Members.executors:type_name -> gatehouse.ballista.v1.Member
+	4,  // 22: gatehouse.ballista.v1.Submission.Describe:input_type -> gatehouse.ballista.v1.Statement
+	4,  // 23: gatehouse.ballista.v1.Submission.Submit:input_type -> gatehouse.ballista.v1.Statement
+	15, // 24: gatehouse.ballista.v1.Submission.Cancel:input_type -> gatehouse.ballista.v1.Job
+	15, // 25: gatehouse.ballista.v1.Submission.Release:input_type -> gatehouse.ballista.v1.Job
+	4,  // 26: gatehouse.ballista.v1.Submission.Outline:input_type -> gatehouse.ballista.v1.Statement
+	20, // 27: gatehouse.ballista.v1.Submission.Watch:input_type -> gatehouse.ballista.v1.Watching
+	16, // 28: gatehouse.ballista.v1.Submission.Cluster:input_type -> gatehouse.ballista.v1.Done
+	13, // 29: gatehouse.ballista.v1.Submission.Describe:output_type -> gatehouse.ballista.v1.Description
+	14, // 30: gatehouse.ballista.v1.Submission.Submit:output_type -> gatehouse.ballista.v1.Event
+	16, // 31: gatehouse.ballista.v1.Submission.Cancel:output_type -> gatehouse.ballista.v1.Done
+	16, // 32: gatehouse.ballista.v1.Submission.Release:output_type -> gatehouse.ballista.v1.Done
+	21, // 33: gatehouse.ballista.v1.Submission.Outline:output_type -> gatehouse.ballista.v1.Progress
+	21, // 34: gatehouse.ballista.v1.Submission.Watch:output_type -> gatehouse.ballista.v1.Progress
+	25, // 35: gatehouse.ballista.v1.Submission.Cluster:output_type -> gatehouse.ballista.v1.Members
+	29, // [29:36] is the sub-list for method output_type
+	22, // [22:29] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_submission_proto_init() }
@@ -1431,8 +2313,8 @@ func file_submission_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_submission_proto_rawDesc), len(file_submission_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   16,
+			NumEnums:      4,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -116,7 +116,7 @@ fn executor(config: &Config, work: &str, port: u16, grpc_port: u16, jobs: &Arc<J
         port: u32::from(port),
         grpc_port: u32::from(grpc_port),
         specification: Some(ExecutorSpecification::default().with_vcores(config.cores as u32).into()),
-        os_info: Some(ExecutorOperatingSystemSpecification::default().into()),
+        os_info: Some(machine().into()),
         ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
     };
     let runner =
@@ -147,6 +147,22 @@ fn executor(config: &Config, work: &str, port: u16, grpc_port: u16, jobs: &Arc<J
         config.cores,
         Arc::new(Engine::new(Stages::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default()))), Arc::clone(jobs))),
     ))
+}
+
+/// What is known of the machine; the rest is empty, not guessed.
+fn machine() -> ExecutorOperatingSystemSpecification {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    ExecutorOperatingSystemSpecification {
+        system_name: std::env::consts::OS.to_owned(),
+        kernel_ver: std::fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(|_| String::new(), |v| v.trim().to_owned()),
+        os_ver: String::new(),
+        os_ver_long: String::new(),
+        physical_cores: cores as u32,
+        num_disks: 0,
+        total_disk_space: 0,
+        total_available_disk_space: 0,
+        open_files_limit: 0,
+    }
 }
 
 /// What comes in at a port, without waiting for more to send: small messages would take 40 ms each.

@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 use arrow::row::{RowConverter, SortField};
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::physical_plan::metrics::Count;
 use futures::stream::StreamExt;
 
 use crate::failure::failure;
@@ -43,16 +44,16 @@ impl Equality {
         Ok(out)
     }
 
-    /// Reads all delete files of a payload. What they take is counted in `pool`.
-    pub async fn load(p: &Payload, pool: &Arc<dyn MemoryPool>, batch_rows: usize) -> Result<Self> {
+    /// Reads all delete files of a payload. What they take is counted in `pool`, what is read of them in `scanned`.
+    pub async fn load(p: &Payload, pool: &Arc<dyn MemoryPool>, batch_rows: usize, scanned: &Count) -> Result<Self> {
         let mut out = Self { keys: Vec::new(), _memory: MemoryConsumer::new("equality deletes").register(pool) };
         for (i, d) in p.equality.iter().enumerate() {
-            out.add(&p.read, d, i as i32, batch_rows).await?;
+            out.add(&p.read, d, i as i32, batch_rows, scanned).await?;
         }
         Ok(out)
     }
 
-    async fn add(&mut self, target: &SchemaRef, d: &EqualityDelete, number: i32, batch_rows: usize) -> Result<()> {
+    async fn add(&mut self, target: &SchemaRef, d: &EqualityDelete, number: i32, batch_rows: usize, scanned: &Count) -> Result<()> {
         let schema = key_schema(d)?;
         let ids: Vec<i32> = schema.fields().iter().filter_map(|f| field_id(f)).collect();
         let at = match self.keys.iter().position(|k| k.ids == ids) {
@@ -65,7 +66,7 @@ impl Equality {
         };
         let file = File { path: d.path.clone(), size: d.size, rows: d.rows, ..File::default() };
         let all: Vec<usize> = (0..schema.fields().len()).collect();
-        let mut batches = read::open(&file, &schema, &all, read::Lacking::Refused, batch_rows).await?;
+        let mut batches = read::open(&file, &schema, &all, read::Lacking::Refused, batch_rows, scanned).await?;
         while let Some(batch) = batches.next().await {
             let batch = batch?;
             self._memory.try_grow(batch.get_array_memory_size() + batch.num_rows() * 96)?;

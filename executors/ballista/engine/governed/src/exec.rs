@@ -16,7 +16,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
@@ -126,6 +126,7 @@ impl ExecutionPlan for GovernedExec {
             job: job_of(context.task_id().as_deref().unwrap_or_default()).to_owned(),
             batch_rows: context.session_config().batch_size(),
             pool: Arc::clone(context.memory_pool()),
+            scanned: MetricBuilder::new(&self.metrics).counter("bytes_scanned", partition),
         };
         let groups = self.input.execute(partition, context)?;
         let rows = groups.map(move |batch| task.run(&batch?)).try_flatten().inspect_ok(move |b| {
@@ -161,6 +162,7 @@ struct Task {
     job: String,
     batch_rows: usize,
     pool: Arc<dyn MemoryPool>,
+    scanned: Count,
 }
 
 impl Task {
@@ -189,9 +191,10 @@ impl Task {
         let mut needed = Equality::needed(&payload)?;
         needed.extend(policy.needed());
         let files = payload.files.clone();
-        let group = Arc::new(Group { needed: needed.into_iter().collect(), policy, payload, batch_rows: self.batch_rows });
+        let group =
+            Arc::new(Group { needed: needed.into_iter().collect(), policy, payload, batch_rows: self.batch_rows, scanned: self.scanned.clone() });
         let (first, pool) = (Arc::clone(&group), Arc::clone(&self.pool));
-        let deletes = async move { Equality::load(&first.payload, &pool, first.batch_rows).await.map(Arc::new) };
+        let deletes = async move { Equality::load(&first.payload, &pool, first.batch_rows, &first.scanned).await.map(Arc::new) };
         let rows = stream::once(deletes).map_ok(move |deletes| {
             let group = Arc::clone(&group);
             stream::iter(files.clone()).then(move |f| Arc::clone(&group).file(f, Arc::clone(&deletes))).try_flatten()
@@ -207,12 +210,15 @@ struct Group {
     /// The columns to read that matter.
     needed: Vec<usize>,
     batch_rows: usize,
+    scanned: Count,
 }
 
 impl Group {
     /// What the user may see of a file. The policy meets only rows that are not deleted.
     async fn file(self: Arc<Self>, file: File, deletes: Arc<Equality>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        let rows = read::open(&file, &self.payload.read, &self.needed, read::Lacking::Default(&self.payload.defaults), self.batch_rows).await?;
+        let rows =
+            read::open(&file, &self.payload.read, &self.needed, read::Lacking::Default(&self.payload.defaults), self.batch_rows, &self.scanned)
+                .await?;
         Ok(rows.map(move |batch| self.policy.apply(deletes.apply(batch?, &file.equality)?)).boxed())
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::error::Result;
+use datafusion::physical_plan::metrics::Count;
 use futures::stream::{BoxStream, StreamExt};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask, RowNumber};
@@ -26,13 +27,15 @@ pub enum Lacking<'a> {
     Refused,
 }
 
-/// Opens one file. The batches have the columns of `target`, of which only those of `needed` hold values.
+/// Opens one file. The batches have the columns of `target`, of which only those of `needed` hold values. `scanned` counts the bytes of the
+/// column chunks that are read.
 pub async fn open(
     file: &File,
     target: &SchemaRef,
     needed: &[usize],
     lacking: Lacking<'_>,
     batch_rows: usize,
+    scanned: &Count,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let mut input = tokio::fs::File::open(&file.path).await.map_err(|e| unreadable(file, &e))?;
     let meta = input.metadata().await.map_err(|e| unreadable(file, &e))?;
@@ -50,6 +53,7 @@ pub async fn open(
     let (chosen, ranges) = row_groups(builder.metadata(), file);
     let deleted = positions(&file.deleted)?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), mapping.roots.iter().copied());
+    scanned.add(bytes(builder.metadata(), &chosen, &mask));
     let mut builder = builder.with_projection(mask).with_row_groups(chosen).with_batch_size(batch_rows);
     if !deleted.is_empty() {
         builder = builder.with_row_selection(selection(&ranges, &deleted));
@@ -99,6 +103,12 @@ fn adapted(metadata: &ArrowReaderMetadata, types: &SchemaRef, positions: bool) -
 
 fn unreadable(file: &File, why: &dyn std::fmt::Display) -> datafusion::error::DataFusionError {
     failure(Class::Data, format!("data file {}: {why}", file.path))
+}
+
+/// The bytes of the chosen columns of the chosen row groups.
+fn bytes(metadata: &ParquetMetaData, groups: &[usize], mask: &ProjectionMask) -> usize {
+    let chunks = groups.iter().flat_map(|g| metadata.row_group(*g).columns().iter().enumerate());
+    chunks.filter(|(leaf, _)| mask.leaf_included(*leaf)).map(|(_, c)| c.compressed_size().max(0) as usize).sum()
 }
 
 /// The row groups that start in the file's range of bytes, and their ranges of rows.

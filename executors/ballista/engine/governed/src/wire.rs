@@ -179,6 +179,115 @@ pub struct Failure {
     #[prost(string, tag = "3")]
     pub cause: ::prost::alloc::string::String,
 }
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Watching {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(bool, tag = "2")]
+    pub end: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Progress {
+    #[prost(enumeration = "State", tag = "1")]
+    pub state: i32,
+    #[prost(int64, tag = "2")]
+    pub started: i64,
+    #[prost(int64, tag = "3")]
+    pub ended: i64,
+    #[prost(int64, tag = "4")]
+    pub parts: i64,
+    #[prost(int64, tag = "5")]
+    pub rows: i64,
+    #[prost(message, repeated, tag = "6")]
+    pub stages: ::prost::alloc::vec::Vec<Stage>,
+    #[prost(message, optional, tag = "7")]
+    pub failure: ::core::option::Option<Failure>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Stage {
+    #[prost(int32, tag = "1")]
+    pub id: i32,
+    #[prost(enumeration = "StageState", tag = "2")]
+    pub state: i32,
+    #[prost(int32, tag = "3")]
+    pub attempt: i32,
+    #[prost(int32, tag = "4")]
+    pub partitions: i32,
+    #[prost(message, repeated, tag = "5")]
+    pub operators: ::prost::alloc::vec::Vec<Operator>,
+    #[prost(message, repeated, tag = "6")]
+    pub tasks: ::prost::alloc::vec::Vec<Task>,
+    #[prost(int64, tag = "7")]
+    pub input_rows: i64,
+    #[prost(int64, tag = "8")]
+    pub output_rows: i64,
+    #[prost(int64, tag = "9")]
+    pub read_bytes: i64,
+    #[prost(int64, tag = "10")]
+    pub shuffled_bytes: i64,
+    #[prost(int64, tag = "11")]
+    pub spilled_bytes: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Operator {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(int32, tag = "2")]
+    pub depth: i32,
+    #[prost(string, tag = "3")]
+    pub relation: ::prost::alloc::string::String,
+    #[prost(int32, repeated, tag = "4")]
+    pub stages: ::prost::alloc::vec::Vec<i32>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Task {
+    #[prost(int32, tag = "1")]
+    pub id: i32,
+    #[prost(int32, repeated, tag = "2")]
+    pub partitions: ::prost::alloc::vec::Vec<i32>,
+    #[prost(enumeration = "TaskState", tag = "3")]
+    pub state: i32,
+    #[prost(string, tag = "4")]
+    pub executor: ::prost::alloc::string::String,
+    #[prost(int64, tag = "5")]
+    pub scheduled: i64,
+    #[prost(int64, tag = "6")]
+    pub launched: i64,
+    #[prost(int64, tag = "7")]
+    pub started: i64,
+    #[prost(int64, tag = "8")]
+    pub ended: i64,
+    #[prost(int64, tag = "9")]
+    pub finished: i64,
+    #[prost(int64, tag = "10")]
+    pub input_rows: i64,
+    #[prost(int64, tag = "11")]
+    pub output_rows: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Members {
+    #[prost(message, repeated, tag = "1")]
+    pub executors: ::prost::alloc::vec::Vec<Member>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Member {
+    #[prost(string, tag = "1")]
+    pub id: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub host: ::prost::alloc::string::String,
+    #[prost(int32, tag = "3")]
+    pub port: i32,
+    #[prost(int64, tag = "4")]
+    pub seen: i64,
+    #[prost(int32, tag = "5")]
+    pub cores: i32,
+    #[prost(string, tag = "6")]
+    pub system: ::prost::alloc::string::String,
+    #[prost(string, tag = "7")]
+    pub kernel: ::prost::alloc::string::String,
+    #[prost(int32, tag = "8")]
+    pub physical_cores: i32,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Class {
@@ -231,6 +340,111 @@ impl Class {
             "CLASS_CREDENTIAL" => Some(Self::Credential),
             "CLASS_CANCELLED" => Some(Self::Cancelled),
             "CLASS_LOST" => Some(Self::Lost),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum State {
+    Unknown = 0,
+    Queued = 1,
+    Running = 2,
+    Successful = 3,
+    Failed = 4,
+}
+impl State {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unknown => "STATE_UNKNOWN",
+            Self::Queued => "STATE_QUEUED",
+            Self::Running => "STATE_RUNNING",
+            Self::Successful => "STATE_SUCCESSFUL",
+            Self::Failed => "STATE_FAILED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "STATE_UNKNOWN" => Some(Self::Unknown),
+            "STATE_QUEUED" => Some(Self::Queued),
+            "STATE_RUNNING" => Some(Self::Running),
+            "STATE_SUCCESSFUL" => Some(Self::Successful),
+            "STATE_FAILED" => Some(Self::Failed),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum StageState {
+    StageUnresolved = 0,
+    StageResolved = 1,
+    StageRunning = 2,
+    StageSuccessful = 3,
+    StageFailed = 4,
+}
+impl StageState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::StageUnresolved => "STAGE_UNRESOLVED",
+            Self::StageResolved => "STAGE_RESOLVED",
+            Self::StageRunning => "STAGE_RUNNING",
+            Self::StageSuccessful => "STAGE_SUCCESSFUL",
+            Self::StageFailed => "STAGE_FAILED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "STAGE_UNRESOLVED" => Some(Self::StageUnresolved),
+            "STAGE_RESOLVED" => Some(Self::StageResolved),
+            "STAGE_RUNNING" => Some(Self::StageRunning),
+            "STAGE_SUCCESSFUL" => Some(Self::StageSuccessful),
+            "STAGE_FAILED" => Some(Self::StageFailed),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum TaskState {
+    TaskRunning = 0,
+    TaskSuccessful = 1,
+    TaskFailed = 2,
+    TaskRetried = 3,
+    TaskKilled = 4,
+}
+impl TaskState {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::TaskRunning => "TASK_RUNNING",
+            Self::TaskSuccessful => "TASK_SUCCESSFUL",
+            Self::TaskFailed => "TASK_FAILED",
+            Self::TaskRetried => "TASK_RETRIED",
+            Self::TaskKilled => "TASK_KILLED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "TASK_RUNNING" => Some(Self::TaskRunning),
+            "TASK_SUCCESSFUL" => Some(Self::TaskSuccessful),
+            "TASK_FAILED" => Some(Self::TaskFailed),
+            "TASK_RETRIED" => Some(Self::TaskRetried),
+            "TASK_KILLED" => Some(Self::TaskKilled),
             _ => None,
         }
     }

@@ -10,6 +10,7 @@ mod shares;
 mod statement;
 mod submission;
 mod submission_server;
+mod watch;
 mod work;
 
 use std::path::Path;
@@ -46,6 +47,7 @@ async fn main() -> Result<(), Failure> {
     let bell = Bell::default();
     let scheduler = Arc::new(engine(&config, bell.clone())?);
     let cluster = BallistaCluster::new_from_config(&scheduler).await?;
+    let jobs = cluster.job_state();
     let server = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, scheduler).await?;
 
     let for_executors = TcpListener::bind(&config.cluster).await?;
@@ -56,7 +58,7 @@ async fn main() -> Result<(), Failure> {
     let executors = SchedulerGrpcServer::new(Work::new(server.clone(), bell))
         .max_decoding_message_size(MAX_MESSAGE as usize)
         .max_encoding_message_size(MAX_MESSAGE as usize);
-    let gateways = SubmissionServer::new(Service::new(server, config.partitions, Commands::new(config.executor_tls()?)))
+    let gateways = SubmissionServer::new(Service::new(server, jobs, config.partitions, Commands::new(config.executor_tls()?)))
         .max_decoding_message_size(MAX_MESSAGE as usize)
         .max_encoding_message_size(MAX_MESSAGE as usize);
     tokio::select! {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_flight::{IpcMessage, SchemaAsIpc};
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::optimizer::ballista_default_optimizer_rules;
+use ballista_scheduler::planner::{DefaultDistributedPlanner, DistributedPlanner};
 use datafusion::arrow::datatypes::Schema;
 use datafusion::arrow::ipc::writer::IpcWriteOptions;
 use datafusion::error::{DataFusionError, Result};
@@ -16,6 +17,8 @@ use governed::relation::Relation;
 use governed::session::Run;
 use governed::wire;
 use governed::{failure, rewrite, session, wall};
+
+use crate::watch;
 
 /// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
 pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionContext>, LogicalPlan)> {
@@ -65,6 +68,16 @@ pub fn describe(context: &SessionContext, plan: &LogicalPlan) -> Result<Vec<u8>>
     let schema: Schema = optimised.schema().as_arrow().clone();
     let message: IpcMessage = SchemaAsIpc::new(&schema, &IpcWriteOptions::default()).try_into()?;
     Ok(message.0.to_vec())
+}
+
+/// The stages of a statement as they would be if nothing were planned again while it runs.
+pub async fn outline(context: &SessionContext, plan: &LogicalPlan) -> Result<Vec<wire::Stage>> {
+    let state = context.state();
+    wall::check_size(&state.optimize(plan)?)?;
+    let physical = state.create_physical_plan(plan).await?;
+    let stages = DefaultDistributedPlanner::new().plan_query_stages(&"outline".to_owned().into(), physical, state.config_options());
+    let stages = stages.map_err(|e| DataFusionError::Plan(e.to_string()))?;
+    Ok(stages.iter().map(|s| watch::planned(s.stage_id(), s.input_partition_count(), s.as_ref())).collect())
 }
 
 /// An error for the gateway.

@@ -10,7 +10,7 @@ use ballista_core::serde::protobuf::job_status::Status as Progress;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
 use ballista_core::serde::protobuf::{self, CleanJobDataParams, JobStatus, PartitionLocation};
 use ballista_core::serde::scheduler::{Action, ShuffleFileKind};
-use ballista_scheduler::cluster::ClusterStateEvent;
+use ballista_scheduler::cluster::{ClusterStateEvent, JobState};
 use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
@@ -25,17 +25,21 @@ use tonic::{Request, Response, Status};
 
 use crate::commands::Commands;
 use crate::shares::{Turn, Turns};
-use crate::statement;
 use crate::submission_server::generated::Submission;
+use crate::{statement, watch};
 
 type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
 /// How often a job's state is looked up: what it tells by itself may get lost.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// How long a gateway that asks may wait for a job's end.
+const LAST_WORDS: Duration = Duration::from_secs(4);
+
 /// Serves gateways.
 pub struct Service {
     scheduler: Scheduler,
+    jobs: Arc<dyn JobState>,
     partitions: usize,
     commands: Commands,
     turns: Turns,
@@ -43,8 +47,20 @@ pub struct Service {
 
 impl Service {
     /// Returns the service of a scheduler.
-    pub fn new(scheduler: Scheduler, partitions: usize, commands: Commands) -> Self {
-        Self { scheduler, partitions, commands, turns: Turns::new(partitions) }
+    pub fn new(scheduler: Scheduler, jobs: Arc<dyn JobState>, partitions: usize, commands: Commands) -> Self {
+        Self { scheduler, jobs, partitions, commands, turns: Turns::new(partitions) }
+    }
+
+    /// How far a job is. One that has ended is known for some minutes.
+    async fn progress(&self, id: &JobId) -> wire::Progress {
+        if let Some(job) = self.scheduler.state.task_manager.get_running_job_cache().get(id) {
+            return watch::progress(job.execution_graph.read().await.as_ref());
+        }
+        if let Ok(Some(graph)) = self.jobs.get_execution_graph(id).await {
+            return watch::progress(graph.as_ref());
+        }
+        let told = self.scheduler.state.task_manager.get_job_status(id).await.ok().flatten();
+        watch::status(told.and_then(|s| s.status).as_ref())
     }
 }
 
@@ -89,6 +105,49 @@ impl Submission for Service {
     async fn release(&self, request: Request<wire::Job>) -> Result<Response<wire::Done>, Status> {
         end(&self.scheduler, &self.commands, request.into_inner().id.into(), false).await;
         Ok(Response::new(wire::Done {}))
+    }
+
+    async fn outline(&self, request: Request<wire::Statement>) -> Result<Response<wire::Progress>, Status> {
+        let outlined = async {
+            let (context, plan) = statement::plan(request.into_inner(), self.partitions).await?;
+            statement::outline(&context, &plan).await
+        };
+        Ok(Response::new(match outlined.await {
+            Ok(stages) => wire::Progress { stages, ..wire::Progress::default() },
+            Err(e) => wire::Progress { failure: Some(statement::failed(&e.to_string())), ..wire::Progress::default() },
+        }))
+    }
+
+    async fn watch(&self, request: Request<wire::Watching>) -> Result<Response<wire::Progress>, Status> {
+        let asked = request.into_inner();
+        let (id, until) = (asked.id.into(), tokio::time::Instant::now() + LAST_WORDS);
+        loop {
+            let progress = self.progress(&id).await;
+            if !asked.end || watch::ended(&progress) || tokio::time::Instant::now() > until {
+                return Ok(Response::new(progress));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn cluster(&self, _: Request<wire::Done>) -> Result<Response<wire::Members>, Status> {
+        let all = self.scheduler.state.executor_manager.get_executors_state().await;
+        let mut executors: Vec<wire::Member> = all
+            .map_err(|_| Status::unavailable("executors are not known"))?
+            .into_iter()
+            .map(|(e, seen, _)| wire::Member {
+                id: e.id,
+                host: e.host,
+                port: i32::from(e.port),
+                seen: seen.map_or(0, |s| s.as_millis() as i64),
+                cores: e.specification.vcores as i32,
+                system: e.os_info.system_name,
+                kernel: e.os_info.kernel_ver,
+                physical_cores: e.os_info.physical_cores as i32,
+            })
+            .collect();
+        executors.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(Response::new(wire::Members { executors }))
     }
 }
 

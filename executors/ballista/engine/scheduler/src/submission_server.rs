@@ -26,6 +26,18 @@ pub mod generated {
             &self,
             request: tonic::Request<governed::wire::Job>,
         ) -> std::result::Result<tonic::Response<governed::wire::Done>, tonic::Status>;
+        async fn outline(
+            &self,
+            request: tonic::Request<governed::wire::Statement>,
+        ) -> std::result::Result<tonic::Response<governed::wire::Progress>, tonic::Status>;
+        async fn watch(
+            &self,
+            request: tonic::Request<governed::wire::Watching>,
+        ) -> std::result::Result<tonic::Response<governed::wire::Progress>, tonic::Status>;
+        async fn cluster(
+            &self,
+            request: tonic::Request<governed::wire::Done>,
+        ) -> std::result::Result<tonic::Response<governed::wire::Members>, tonic::Status>;
     }
     #[derive(Debug)]
     pub struct SubmissionServer<T> {
@@ -201,6 +213,90 @@ pub mod generated {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = ReleaseSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/gatehouse.ballista.v1.Submission/Outline" => {
+                    #[allow(non_camel_case_types)]
+                    struct OutlineSvc<T: Submission>(pub Arc<T>);
+                    impl<T: Submission> tonic::server::UnaryService<governed::wire::Statement> for OutlineSvc<T> {
+                        type Response = governed::wire::Progress;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
+                        fn call(&mut self, request: tonic::Request<governed::wire::Statement>) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Submission>::outline(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = OutlineSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/gatehouse.ballista.v1.Submission/Watch" => {
+                    #[allow(non_camel_case_types)]
+                    struct WatchSvc<T: Submission>(pub Arc<T>);
+                    impl<T: Submission> tonic::server::UnaryService<governed::wire::Watching> for WatchSvc<T> {
+                        type Response = governed::wire::Progress;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
+                        fn call(&mut self, request: tonic::Request<governed::wire::Watching>) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Submission>::watch(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
+                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/gatehouse.ballista.v1.Submission/Cluster" => {
+                    #[allow(non_camel_case_types)]
+                    struct ClusterSvc<T: Submission>(pub Arc<T>);
+                    impl<T: Submission> tonic::server::UnaryService<governed::wire::Done> for ClusterSvc<T> {
+                        type Response = governed::wire::Members;
+                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
+                        fn call(&mut self, request: tonic::Request<governed::wire::Done>) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move { <T as Submission>::cluster(&inner, request).await };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ClusterSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(accept_compression_encodings, send_compression_encodings)

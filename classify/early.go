@@ -81,7 +81,7 @@ func (e early) from(n *pgquery.Node, up ender) bool {
 // outputs reports whether a column of sel or an item of its ORDER BY or DISTINCT ON may fail.
 func (e early) outputs(sel *pgquery.SelectStmt) bool {
 	for _, c := range e.b.outputs[sel] {
-		if v := c.val; v.table < 0 && (v.raises || e.fails(v.node)) {
+		if c.val.raises || e.fails(c.val.node) {
 			return true
 		}
 		for _, n := range c.val.rows {
@@ -104,7 +104,7 @@ func (e early) outputs(sel *pgquery.SelectStmt) bool {
 }
 
 func (e early) fails(n *pgquery.Node) bool {
-	return n != nil && n.Node != nil && n.GetAConst() == nil && e.b.class(n, false) != ClassLeakproof
+	return e.b.class(n, false) != ClassLeakproof
 }
 
 // cutsFirst reports whether the engine puts a LIMIT on sel, or the one above it, below the target list (LimitPushdown of DuckDB 1.5.6).

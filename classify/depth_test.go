@@ -93,6 +93,26 @@ func TestDepths(t *testing.T) {
 	}
 }
 
+// TestDepthsSideBySide: what stands side by side is not deep, however much there is of it.
+func TestDepthsSideBySide(t *testing.T) {
+	b := &binder{walk: &tableWalk{}, visited: map[*pgquery.RangeVar]bool{}, outputs: map[*pgquery.SelectStmt][]*column{}, refs: map[*pgquery.ColumnRef]*resolved{}}
+	for what, walk := range map[string]func() error{
+		"expressions": func() error { _, err := b.expr(nots(1), &scope{lambdas: []string{"a"}, from: &from{}}); return err },
+		"FROM items":  func() error { _, err := b.fromItem(table("t"), nil, nil); return err },
+		"queries": func() error {
+			_, err := b.query(&pgquery.SelectStmt{Op: pgquery.SetOperation_SETOP_NONE}, nil, shape{})
+			return err
+		},
+	} {
+		for n := range maxDepth + 1 {
+			if err := walk(); tooDeep(err) {
+				t.Errorf("%d %s: %v", n, what, err)
+				break
+			}
+		}
+	}
+}
+
 func tooDeep(err error) bool {
 	e, ok := errors.AsType[*UnsupportedError](err)
 	return ok && e.Limit

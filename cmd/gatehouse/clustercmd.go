@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"gatehouse/executors/ballista/cluster"
 )
 
 const clusterHelp = `Usage: gatehouse cluster [options]
+       gatehouse cluster material --scheduler HOST --executor HOST [--executor HOST …] [options]
 
 Runs one scheduler and some executors on loopback until it is interrupted. On first use it makes what they and a gateway need to trust
 each other: certificates of two authorities, and the key that signs task credentials. "make cluster" builds the programs, which need
-Rust, and then runs this.
+Rust, and then runs this. A process that ends is started again.
+
+"material" writes what a cluster of several machines needs: a folder for each process.
 
 Examples:
   gatehouse cluster --dir ./cluster --executors 2
@@ -26,6 +30,9 @@ Options:
 
 // runCluster is "gatehouse cluster".
 func runCluster(ctx context.Context, args []string, env environment) int {
+	if len(args) > 0 && args[0] == "material" {
+		return runMaterial(args[1:], env)
+	}
 	fs := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	fs.SetOutput(env.stderr)
 	c := cluster.Config{Issuer: issuer, Log: env.stderr}
@@ -58,10 +65,77 @@ func runCluster(ctx context.Context, args []string, env environment) int {
 	defer running.Stop()
 	fmt.Fprintf(env.stdout, "A scheduler and %d executors run. In another terminal:\n\n  gatehouse serve --executor ballista --cluster %s FOLDER\n\nCtrl-C ends them.\n",
 		c.Executors, c.Dir)
-	if name := running.Wait(ctx); name != "" {
-		fmt.Fprintf(env.stderr, "gatehouse cluster: %s has ended; its log is above\n", name)
+	return supervise(ctx, running, env)
+}
+
+// hasty is how soon a process that has been started again must not end.
+const hasty = 10 * time.Second
+
+// supervise starts processes again that end, until ctx does, or until one ends at once.
+func supervise(ctx context.Context, running *cluster.Cluster, env environment) int {
+	started := map[string]time.Time{}
+	for {
+		name := running.Wait(ctx)
+		if name == "" {
+			return exitOK
+		}
+		if time.Since(started[name]) < hasty {
+			fmt.Fprintf(env.stderr, "gatehouse cluster: %s has ended again; its log is above\n", name)
+			return exitFailure
+		}
+		fmt.Fprintf(env.stderr, "gatehouse cluster: %s has ended, and is started again; its log is above\n", name)
+		started[name] = time.Now()
+		if err := running.Restart(ctx, name); err != nil {
+			fmt.Fprintln(env.stderr, "gatehouse cluster:", err)
+			return exitFailure
+		}
+	}
+}
+
+const materialHelp = `Usage: gatehouse cluster material --scheduler HOST --executor HOST [--executor HOST …] [options]
+
+Writes a folder for each process of a cluster of several machines: its configuration, its certificate, and what it trusts. Copy each to its
+machine. The keys of the two authorities stay beside them, and belong on none. To add a machine, or before a year has passed, run it again.
+
+Example:
+  gatehouse cluster material --scheduler sched.example.com --executor exec-1.example.com --executor exec-2.example.com
+
+Options:
+`
+
+// runMaterial is "gatehouse cluster material".
+func runMaterial(args []string, env environment) int {
+	fs := flag.NewFlagSet("cluster material", flag.ContinueOnError)
+	fs.SetOutput(env.stderr)
+	m := cluster.Machines{Issuer: issuer}
+	fs.StringVar(&m.Dir, "dir", "material", "`folder` to write to")
+	fs.StringVar(&m.Scheduler, "scheduler", "", "the scheduler's `host`")
+	fs.Func("executor", "an executor's `host`; may be given several times", func(h string) error {
+		m.Executors = append(m.Executors, h)
+		return nil
+	})
+	fs.IntVar(&m.Port, "port", 31340, "the first of four `port`s: the scheduler's for gateways and for executors, an executor's for results and for commands")
+	fs.IntVar(&m.Cores, "cores", 4, "tasks at once of each executor, a `number`")
+	fs.StringVar(&m.Work, "work", "/var/lib/gatehouse-executor/work", "an executor's `folder` for shuffles, results and spills")
+	fs.Usage = func() {
+		fmt.Fprint(env.stderr, materialHelp)
+		fs.PrintDefaults()
+	}
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitOK
+		}
+		return exitUsage
+	}
+	if fs.NArg() > 0 || m.Scheduler == "" || len(m.Executors) == 0 || m.Cores < 1 || m.Port < 1 || m.Port > 65532 {
+		fs.Usage()
+		return exitUsage
+	}
+	if err := m.Write(); err != nil {
+		fmt.Fprintln(env.stderr, "gatehouse cluster material:", err)
 		return exitFailure
 	}
+	fmt.Fprintf(env.stdout, "%s has a folder for each process, valid for a year. The authorities' keys in it belong on no machine of the cluster.\n", m.Dir)
 	return exitOK
 }
 

@@ -14,37 +14,60 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 )
 
-// life is how long certificates are valid.
-const life = 365 * 24 * time.Hour
+// How long certificates are valid, those of authorities and the others, and how long before its end one of a local cluster is made anew.
+const (
+	authorityLife = 10 * life
+	life          = 365 * 24 * time.Hour
+	renewal       = 30 * 24 * time.Hour
+)
 
 // Prepare makes authorities, certificates and the key for task credentials in dir, unless they are there.
 func Prepare(dir, issuer string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "keys.json")); err == nil {
-		return nil
-	}
-	gateways, err := newAuthority(dir, "gateway-authority")
-	if err != nil {
-		return err
-	}
-	members, err := newAuthority(dir, "cluster-authority")
+	gateways, members, err := authorities(dir)
 	if err != nil {
 		return err
 	}
 	for name, by := range map[string]*authority{"gateway": gateways, "scheduler": members, "executor": members} {
-		if err := by.issue(dir, name); err != nil {
+		if valid(filepath.Join(dir, name+".pem")) {
+			continue
+		}
+		if err := by.issue(dir, name, ""); err != nil {
 			return err
 		}
 	}
 	return taskKey(dir, issuer)
+}
+
+// authorities returns the two authorities of dir, and makes them on first use.
+func authorities(dir string) (gateways, members *authority, err error) {
+	if gateways, err = authorityOf(dir, "gateway-authority"); err == nil {
+		members, err = authorityOf(dir, "cluster-authority")
+	}
+	return gateways, members, err
+}
+
+// valid reports whether there is a certificate that is valid for a while.
+func valid(file string) bool {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return false
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	return err == nil && time.Until(cert.NotAfter) > renewal
 }
 
 // authority signs certificates.
@@ -53,12 +76,26 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
+// authorityOf reads an authority, or makes it if there is none.
+func authorityOf(dir, name string) (*authority, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key"))
+	if errors.Is(err, os.ErrNotExist) {
+		return newAuthority(dir, name)
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if err != nil || !ok {
+		return nil, fmt.Errorf("cluster: %s cannot be used: %w", filepath.Join(dir, name+".pem"), err)
+	}
+	return &authority{pair.Leaf, key}, nil
+}
+
 func newAuthority(dir, name string) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
 	t := template("Gatehouse " + strings.ReplaceAll(name, "-", " "))
+	t.NotAfter = time.Now().Add(authorityLife)
 	t.IsCA, t.BasicConstraintsValid = true, true
 	t.KeyUsage = x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, t, t, key.Public(), key)
@@ -72,14 +109,20 @@ func newAuthority(dir, name string) (*authority, error) {
 	return &authority{cert, key}, writePair(dir, name, der, key)
 }
 
-// issue makes a certificate for a process of that name, as server and client.
-func (a *authority) issue(dir, name string) error {
+// issue makes a certificate for a process of that name, as server and client. Others know it by what it is: the name in front of ".gatehouse". The host
+// that it runs on is in it for people, and for programs that ask for hosts; "" leaves it out.
+func (a *authority) issue(dir, name, host string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
 	}
 	t := template(name)
 	t.DNSNames = []string{name + ".gatehouse"}
+	if ip := net.ParseIP(host); ip != nil {
+		t.IPAddresses = []net.IP{ip}
+	} else if host != "" {
+		t.DNSNames = append(t.DNSNames, host)
+	}
 	t.BasicConstraintsValid = true
 	t.KeyUsage = x509.KeyUsageDigitalSignature
 	t.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -113,6 +156,9 @@ func writePair(dir, name string, der []byte, key any) error {
 
 // taskKey makes the gateway's key for task credentials, and the file of public keys that executors read.
 func taskKey(dir, issuer string) error {
+	if _, err := os.Stat(filepath.Join(dir, "keys.json")); err == nil {
+		return nil
+	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return err

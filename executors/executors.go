@@ -35,6 +35,13 @@ type Chooser interface {
 	Choose(name string) (Executor, bool)
 }
 
+// Explainer is what an Executor may also be: one that can say how it would run a plan.
+type Explainer interface {
+	// Explain describes in lines of our own words how p would run, for the user whose plan it is. Nothing in it depends on what is hidden
+	// from him, and it runs nothing.
+	Explain(ctx context.Context, p *plan.Plan) string
+}
+
 // Prepared is one plan bound in the engine.
 type Prepared interface {
 	// Schema is the exact schema of the stream. Column names are those that the client sees.

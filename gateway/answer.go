@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"gatehouse/classify"
+	"gatehouse/executors"
 	"gatehouse/policy"
 )
 
@@ -121,6 +122,9 @@ func (r *run) explain(stmt *classify.Statement) ([][]string, error) {
 	text, err := explainText(p)
 	if err != nil {
 		return nil, err
+	}
+	if x, ok := r.executor().(executors.Explainer); ok {
+		text += x.Explain(r.ctx, p)
 	}
 	var rows [][]string
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {

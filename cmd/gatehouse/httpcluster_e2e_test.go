@@ -223,6 +223,51 @@ func TestClusterIsSeen(t *testing.T) {
 	}
 }
 
+// EXPLAIN shows the stages that the cluster begins with, to everybody the same, whatever is hidden from him and however large the tables are.
+func TestClusterExplains(t *testing.T) {
+	s, _ := clusterSite(t)
+	defer s.end(t)
+	stages := func(user, sql string) string {
+		t.Helper()
+		text := mustAsk(t, s.flight, user, "EXPLAIN "+sql)
+		at := strings.Index(text, "executor")
+		if at < 0 {
+			t.Fatalf("%s: EXPLAIN says %s", user, text)
+		}
+		return strings.ReplaceAll(text[at:], "\nplan=", "\n")
+	}
+	const want = `executor the cluster
+  stages    as planned before the first one; they are planned again after each one
+stage 1
+  tasks     about one for each 32 MiB of files
+  SortShuffleWriterExec
+    AggregateExec
+      FilterExec
+        GovernedExec of tpch.tpch.NAME
+stage 2
+  tasks     at most 4
+  ShuffleWriterExec
+    ProjectionExec
+      AggregateExec
+        UnresolvedShuffleExec of stage 1`
+	for name, sql := range map[string]string{
+		"orders": "SELECT o_orderpriority, count(*) AS n FROM orders WHERE o_comment <> 'zebra4711' GROUP BY o_orderpriority",
+		"nation": "SELECT n_name, count(*) AS n FROM nation WHERE n_comment <> 'zebra4711' GROUP BY n_name",
+	} {
+		for _, user := range []string{site.Admin, site.Eve} {
+			if got := strings.TrimSpace(stages(user, sql)); got != strings.ReplaceAll(want, "NAME", name) {
+				t.Errorf("%s, of %s:\n%s", user, name, got)
+			}
+		}
+	}
+	if got := stages(site.Eve, "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 3) SELECT i FROM r"); !strings.Contains(got, "cannot run this") {
+		t.Errorf("what the cluster cannot run: %s", got)
+	}
+	if got := stages(site.Eve, "SELECT table_name FROM information_schema.tables"); !strings.Contains(got, "no files") {
+		t.Errorf("what the gateway knows: %s", got)
+	}
+}
+
 // clusterMetrics checks the numbers of three jobs, of which one has failed, and that no label is a user, table or statement.
 func clusterMetrics(t *testing.T, text string) {
 	t.Helper()

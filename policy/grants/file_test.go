@@ -3,6 +3,7 @@ package grants_test
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,6 +95,31 @@ func TestPlanKeepsApart(t *testing.T) {
 	changes := planOf(t, r, file(", columns: [x]"))
 	if len(changes) != 2 || changes[0].Op != policy.OpRevoke || changes[0].Object != table || changes[1].Op != policy.OpAllow || changes[1].Object != table {
 		t.Errorf("one of four rights is changed by %+v", changes)
+	}
+}
+
+// In whatever order a file names whom a rule is for, it is the same rule.
+func TestPlanKnowsARule(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "grants.db"), nil)
+	c := filter("f", "a > 1", "user:a", "user:b")
+	c.Rule.Except = []policy.Principal{"user:c", "user:d"}
+	f, err := grants.Export(apply(t, s, c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, lists := range []*[]policy.Principal{&f.Rules[0].To, &f.Rules[0].Except} {
+		slices.Reverse(*lists)
+		if changes, err := grants.Plan(r, f); err != nil || len(changes) > 0 {
+			t.Errorf("to %v except %v: %+v, %v", f.Rules[0].To, f.Rules[0].Except, changes, err)
+		}
+	}
+	f.Rules[0].To = f.Rules[0].To[:1]
+	if changes, err := grants.Plan(r, f); err != nil || len(changes) != 2 {
+		t.Errorf("for one of them only: %+v, %v", changes, err)
 	}
 }
 

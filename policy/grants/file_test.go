@@ -2,6 +2,7 @@ package grants_test
 
 import (
 	"bytes"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -120,6 +121,21 @@ func TestPlanKnowsARule(t *testing.T) {
 	f.Rules[0].To = f.Rules[0].To[:1]
 	if changes, err := grants.Plan(r, f); err != nil || len(changes) != 2 {
 		t.Errorf("for one of them only: %+v, %v", changes, err)
+	}
+}
+
+// A tag of a column whose field id a file does not give is one of whichever column has the name.
+func TestPlanOfATag(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "grants.db"), nil)
+	base, err := s.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for given, want := range map[string]map[string]int{"": nil, ", field: 1": {"a": 1}} {
+		changes := planOf(t, base, "roles: []\ntags:\n- {catalog: c, schema: s, table: t, column: a, key: k"+given+"}\n")
+		if len(changes) != 1 || !maps.Equal(changes[0].Fields, want) || (changes[0].Fields == nil) != (want == nil) {
+			t.Errorf("%q: %+v", given, changes)
+		}
 	}
 }
 

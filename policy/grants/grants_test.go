@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -164,6 +165,16 @@ func TestChanges(t *testing.T) {
 		var refused *policy.RightsError
 		if _, err := s.Apply(context.Background(), base, policy.Author{}, []policy.Change{allow("user:whole", "SELECT"), c}); !errors.As(err, &refused) {
 			t.Errorf("%s: %v, want a refusal", name, err)
+		}
+	}
+}
+
+// Below a value there is nothing to read.
+func TestReadBelowAValue(t *testing.T) {
+	r := apply(t, open(t, filepath.Join(t.TempDir(), "grants.db"), nil), allow("user:ann", "SELECT"))
+	for path, want := range map[string]any{"version": 1, "version/x": nil, "admin/x/y": nil, "nosuch": nil, "nosuch/x": nil} {
+		if v, ok := r.Read(strings.Split(path, "/")); v != want || ok != (want != nil) {
+			t.Errorf("%s: %v %v", path, v, ok)
 		}
 	}
 }

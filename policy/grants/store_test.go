@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -141,6 +142,15 @@ func twoAtOnce(t *testing.T, fresh func(*testing.T) (grants.Config, *sql.DB)) {
 	for began := time.Now(); privileges(now, "user:bob") == nil; now, err = a.Current() {
 		if err != nil || time.Since(began) > 10*time.Second {
 			t.Fatalf("the other store does not know: %v", err)
+		}
+		time.Sleep(time.Millisecond) // between two looks at a condition
+	}
+	if _, err := db.Exec(`INSERT INTO gatehouse_grants (version, at, author, changes) VALUES (3, '2026-01-01T00:00:00Z', '{}', '[{"op":"create_role","role":"quiet"}]')`); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); !slices.Contains(now.Roles(), "quiet"); now, err = a.Current() {
+		if err != nil || time.Since(began) > 10*time.Second {
+			t.Fatalf("what was written without a notice is not known: %v", err)
 		}
 		time.Sleep(time.Millisecond) // between two looks at a condition
 	}

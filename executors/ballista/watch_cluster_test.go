@@ -1,0 +1,68 @@
+package ballista
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gatehouse/executors"
+	"gatehouse/executors/ballista/wire"
+	"gatehouse/executors/executortest"
+)
+
+// A job is listed while it runs, with what it has done so far, and one that is given up ends as cancelled, with its last words.
+func TestJobsAreWatched(t *testing.T) {
+	c := startCluster(t)
+	var x *Executor
+	open := c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 })
+	p := executortest.Zoo(t, func(parts executortest.Parts) (executors.Executor, error) {
+		made, err := open(parts)
+		if err == nil {
+			x = made.(*Executor)
+		}
+		return made, err
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Rows(ctx, "SELECT count(*) AS n FROM v2_many_row_groups a JOIN v2_many_row_groups b ON a.id >= b.id JOIN v2_many_row_groups c ON c.id <= a.id", nil)
+		ended <- err
+	}()
+	job := func(done func(Job) bool) Job {
+		t.Helper()
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		late := time.After(time.Minute)
+		for {
+			if all := x.Jobs(t.Context()); len(all) == 1 && done(all[0]) {
+				return all[0]
+			}
+			select {
+			case <-tick.C:
+			case <-late:
+				t.Fatalf("the jobs are %+v", x.Jobs(t.Context()))
+			}
+		}
+	}
+	running := job(func(j Job) bool {
+		return j.Progress.GetState() == wire.State_STATE_RUNNING && len(j.Progress.Stages) > 0
+	})
+	if running.Result != "" || !running.Ended.IsZero() || len(running.Tables) != 3 {
+		t.Errorf("while it runs: %+v", running)
+	}
+	cancel()
+	<-ended
+	over := job(func(j Job) bool { return j.Result != "" && j.Progress.GetState() == wire.State_STATE_FAILED })
+	if over.Result != Cancelled || over.Ended.IsZero() || over.ID != running.ID {
+		t.Errorf("at its end: %+v", over)
+	}
+	if _, err := x.Job(t.Context(), over.ID); err != nil {
+		t.Errorf("the job by its id: %v", err)
+	}
+	if _, err := x.Job(t.Context(), "none"); err != ErrNoJob {
+		t.Errorf("a job that is not there: %v", err)
+	}
+	if all, err := x.Members(t.Context()); err != nil || len(all) != 2 || all[0].Cores != 1 || all[0].Seen == 0 {
+		t.Errorf("the executors: %v, %v", all, err)
+	}
+}

@@ -150,6 +150,20 @@ func (b *battery) all(t *testing.T, d *datadriven.TestData, sql string) string {
 
 // ask runs one statement and checks all that came for what must not be seen. Long answers are cut after some rows.
 func (b *battery) ask(t *testing.T, d *datadriven.TestData, user, sql string) string {
+	text := b.see(t, d, user, sql)
+	const rows = 8
+	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) > rows {
+		lines = append(lines[:rows], fmt.Sprintf("… (%d rows)", len(lines)))
+	}
+	if text == "" {
+		return "no rows\n"
+	}
+	return strings.Join(lines, "") + "\n"
+}
+
+// see runs one statement, checks all that came for what must not be seen, and returns the whole answer.
+func (b *battery) see(t *testing.T, d *datadriven.TestData, user, sql string) string {
 	c := b.client[user]
 	text, wire := c.ask(t, sql)
 	for _, re := range b.hidden[user] {
@@ -161,16 +175,7 @@ func (b *battery) ask(t *testing.T, d *datadriven.TestData, user, sql string) st
 			t.Errorf("%s: %q is among the bytes sent to %s:\n%s", d.Pos, m, user, sql)
 		}
 	}
-	text = snapshot.ReplaceAllString(text, "${1}N")
-	const rows = 8
-	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) > rows {
-		lines = append(lines[:rows], fmt.Sprintf("… (%d rows)", len(lines)))
-	}
-	if text == "" {
-		return "no rows\n"
-	}
-	return strings.Join(lines, "") + "\n"
+	return snapshot.ReplaceAllString(text, "${1}N")
 }
 
 // snapshot is an id that each writing of the example lakehouse, or each decision, draws anew, or a time.

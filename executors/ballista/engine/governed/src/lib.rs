@@ -2,7 +2,7 @@
 //!
 //! To read it in order: `payload` (what a task group reads and shows), `token` and `guard` (who may run it), `read`, `columns`, `deletes`
 //! and `equality` (rows of data files), `policy` (filter and masks), `exec` and `codec` (the node), `relation` (the node's table), and then what
-//! the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `wall`.
+//! the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `wall`, `lazy`.
 
 pub mod checked;
 pub mod codec;
@@ -13,6 +13,7 @@ pub mod exec;
 pub mod failure;
 pub mod functions;
 pub mod guard;
+pub mod lazy;
 
 pub mod payload;
 pub mod policy;

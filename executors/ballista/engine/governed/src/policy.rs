@@ -17,7 +17,7 @@ use datafusion::physical_expr::utils::collect_columns;
 use crate::failure::failure;
 use crate::payload::{Payload, Value};
 use crate::wire::Class;
-use crate::{rewrite, wall};
+use crate::{lazy, rewrite, wall};
 
 /// A relation's policy, ready to be evaluated.
 pub struct Policy {
@@ -42,7 +42,7 @@ impl Policy {
             if let Some(to) = to {
                 wall::check_cast(&expr, &expr.get_type(&names)?, to)?;
             }
-            state.create_physical_expr(expr, &names)
+            state.create_physical_expr(lazy::exact(expr, &names)?, &names)
         };
         let mut conditions = Vec::new();
         for text in p.filter.iter().chain(&p.pushed) {

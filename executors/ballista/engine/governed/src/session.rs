@@ -9,10 +9,12 @@ use datafusion::execution::SessionStateDefaults;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::optimizer::{Analyzer, AnalyzerRule};
 use datafusion::prelude::SessionConfig;
 
 use crate::checked::{Op, arithmetic, sum};
 use crate::functions;
+use crate::lazy::Lazy;
 use crate::semantics::Semantics;
 
 /// What scheduler and executors know of a statement beside its plan. It travels with each task.
@@ -76,10 +78,13 @@ pub fn builder(config: SessionConfig) -> SessionStateBuilder {
     scalars.extend(scalar_functions());
     let mut aggregates = SessionStateDefaults::default_aggregate_functions();
     aggregates.extend(aggregate_functions());
+    let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Lazy)];
+    analyzers.extend(Analyzer::new().rules);
     SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
         .with_expr_planners(planners)
+        .with_analyzer_rules(analyzers)
         .with_scalar_functions(scalars)
         .with_aggregate_functions(aggregates)
 }

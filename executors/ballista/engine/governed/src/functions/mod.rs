@@ -144,6 +144,19 @@ pub fn grouped(e: Expr) -> Expr {
     call(order::LIST, GROUPED, vec![e])
 }
 
+/// A truth value as a number, and such a number as a truth value. The optimiser sees through neither.
+pub fn number_of(e: Expr) -> Expr {
+    call(order::LIST, NUMBER_OF, vec![e])
+}
+
+/// See `number_of`.
+pub fn truth_of(e: Expr) -> Expr {
+    call(order::LIST, TRUTH_OF, vec![e])
+}
+
+const NUMBER_OF: &str = "gw_number_of";
+const TRUTH_OF: &str = "gw_truth_of";
+
 /// The name of the function of `grouped`.
 pub const GROUPED: &str = "gw_grouped";
 

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, make_comparator};
-use arrow::compute::{SortOptions, interleave};
+use arrow::compute::{SortOptions, cast, interleave};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Time32SecondType, Time64NanosecondType, TimeUnit};
 use datafusion::error::Result;
 
-use super::{Entry, GROUPED, ORDERED, is_int};
+use super::{Entry, GROUPED, NUMBER_OF, ORDERED, TRUTH_OF, is_int};
 use crate::failure::failure;
 use crate::wire::Class;
 
@@ -19,7 +19,17 @@ pub const LIST: &[Entry] = &[
     Entry("gw_sorted", sorted_type, |a, _| sorted(&a[0])),
     Entry("gw_greatest", same, |a, _| extreme(a, Ordering::Greater)),
     Entry("gw_least", same, |a, _| extreme(a, Ordering::Less)),
+    Entry(NUMBER_OF, number_type, |a, to| Ok(cast(&a[0], to)?)),
+    Entry(TRUTH_OF, truth_type, |a, to| Ok(cast(&a[0], to)?)),
 ];
+
+fn number_type(t: &[DataType]) -> Option<DataType> {
+    (t == [DataType::Boolean]).then_some(DataType::Int8)
+}
+
+fn truth_type(t: &[DataType]) -> Option<DataType> {
+    (t == [DataType::Int8]).then_some(DataType::Boolean)
+}
 
 fn float(t: &[DataType]) -> Option<DataType> {
     match t {

@@ -25,8 +25,22 @@ const floor = "SELECT n_regionkey, count(*) FROM nation GROUP BY n_regionkey"
 
 // party is one of those who take turns.
 type party struct {
-	name string
-	run  func(ctx context.Context, text string) ([][]string, time.Duration, error)
+	name      string
+	run       func(ctx context.Context, text string) ([][]string, time.Duration, error)
+	processes []int // that work for it
+}
+
+// used is the processor time of a party's processes so far, in milliseconds.
+func (p *party) used() (float64, error) {
+	var sum time.Duration
+	for _, pid := range p.processes {
+		t, err := processTime(pid)
+		if err != nil {
+			return 0, err
+		}
+		sum += t
+	}
+	return float64(sum) / 1e6, nil
 }
 
 // cluster measures TPC-H through a gateway with a scheduler and two executors of one core each, against the embedded engine and against plain
@@ -73,7 +87,8 @@ func (b *bench) cluster(ctx context.Context, programs string, sets tpc.Config) (
 		return err
 	}
 	defer func() { err = errors.Join(err, fusion.close()) }()
-	return b.race(ctx, sets.Scale, []party{{"cluster", client.rows}, {"DataFusion", fusion.run}, {"DuckDB", func(ctx context.Context, text string) ([][]string, time.Duration, error) {
+	distributed := []int{b.server.cmd.Process.Pid, running.PID("scheduler"), running.PID("executor-1"), running.PID("executor-2")}
+	return b.race(ctx, sets.Scale, []party{{"cluster", client.rows, distributed}, {"DataFusion", fusion.run, []int{fusion.cmd.Process.Pid}}, {"DuckDB", func(ctx context.Context, text string) ([][]string, time.Duration, error) {
 		started := time.Now()
 		a, err := duck.Query(ctx, text)
 		took := time.Since(started)
@@ -87,7 +102,7 @@ func (b *bench) cluster(ctx context.Context, programs string, sets tpc.Config) (
 			}
 		}
 		return rows, took, nil
-	}}})
+	}, []int{os.Getpid()}}})
 }
 
 // race prints a line for each query and one for all of them.
@@ -96,49 +111,57 @@ func (b *bench) race(ctx context.Context, scale string, parties []party) error {
 	if err != nil {
 		return err
 	}
-	totals := make([]float64, len(parties))
-	var worst float64
+	all, worst := make([]times, len(parties)), 0.0
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
 			return err
 		}
-		times, err := b.turns(ctx, string(text), parties)
+		each, err := b.turns(ctx, string(text), parties)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f, err)
 		}
-		for i, t := range times {
-			totals[i] += t
+		for i, t := range each {
+			all[i].clock, all[i].cpu = append(all[i].clock, median(t.clock)), append(all[i].cpu, median(t.cpu))
 		}
-		worst = max(worst, times[0]/times[1])
-		b.comparison(strings.TrimSuffix(filepath.Base(f), ".sql"), times, "")
+		worst = max(worst, each[0].over(each[1]))
+		b.comparison(strings.TrimSuffix(filepath.Base(f), ".sql"), each, "")
 	}
-	goal := map[string]string{"1": "1.4", "10": "1.2"}[scale]
-	b.comparison("TPC-H, scale factor "+scale, totals, goal)
-	if scale == "10" {
-		b.line("the worst query / DataFusion", fmt.Sprintf("%.2f", worst), "2")
+	for i, t := range all {
+		all[i] = times{[]float64{sum(t.clock)}, []float64{sum(t.cpu)}}
 	}
+	b.comparison("TPC-H, scale factor "+scale, all, map[string]string{"1": "1.4", "10": "1.2"}[scale])
+	b.line("the worst query / DataFusion", fmt.Sprintf("%.2f", worst), map[string]string{"10": "2"}[scale])
 	times, err := b.turns(ctx, floor, parties)
 	if err != nil {
 		return err
 	}
-	b.line("two stages without much data, ms", fmt.Sprintf("%.0f", times[0]), "120")
+	b.line("two stages without much data, ms", spread("%.0f", times[0].clock), "120")
 	return nil
 }
 
-func (b *bench) comparison(name string, t []float64, goal string) {
-	b.line(name+": cluster / DataFusion, / DuckDB", fmt.Sprintf("%.2f, %.2f  (%.0f, %.0f, %.0f ms)", t[0]/t[1], t[0]/t[2], t[0], t[1], t[2]), goal)
+func (b *bench) comparison(name string, t []times, goal string) {
+	b.line(name+": cluster / DataFusion, / DuckDB", fmt.Sprintf("%.2f, %.2f by the clock (%.0f, %.0f, %.0f ms); %.2f, %.2f by processor time",
+		t[0].over(t[1]), t[0].over(t[2]), median(t[0].clock), median(t[1].clock), median(t[2].clock), t[0].cpuOver(t[1]), t[0].cpuOver(t[2])), goal)
 }
 
-// turns returns the median time of each party, in milliseconds, after a round that is not counted. All have to have the same rows.
-func (b *bench) turns(ctx context.Context, text string, parties []party) ([]float64, error) {
-	times := make([][]float64, len(parties))
+// turns times a statement for each party, after a round that is not counted. All have to have the same rows.
+func (b *bench) turns(ctx context.Context, text string, parties []party) ([]times, error) {
+	out := make([]times, len(parties))
 	for round := range b.rounds + 1 {
 		var first [][]string
 		for i, p := range parties {
+			before, err := p.used()
+			if err != nil {
+				return nil, err
+			}
 			rows, took, err := p.run(ctx, text)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", p.name, err)
+			}
+			after, err := p.used()
+			if err != nil {
+				return nil, err
 			}
 			if slices.SortFunc(rows, byValue); i == 0 {
 				first = rows
@@ -146,13 +169,9 @@ func (b *bench) turns(ctx context.Context, text string, parties []party) ([]floa
 				return nil, fmt.Errorf("%s and %s have different rows", parties[0].name, p.name)
 			}
 			if round > 0 {
-				times[i] = append(times[i], took.Seconds()*1e3)
+				out[i].clock, out[i].cpu = append(out[i].clock, took.Seconds()*1e3), append(out[i].cpu, after-before)
 			}
 		}
-	}
-	out := make([]float64, len(parties))
-	for i, t := range times {
-		out[i] = median(t)
 	}
 	return out, nil
 }

@@ -20,6 +20,13 @@ func median(xs []float64) float64 {
 	return xs[len(xs)/2]
 }
 
+func sum(xs []float64) (s float64) {
+	for _, x := range xs {
+		s += x
+	}
+	return s
+}
+
 // spread prints a median with the least and the greatest.
 func spread(format string, xs []float64) string {
 	return fmt.Sprintf(format+" ("+format+" to "+format+")", median(xs), slices.Min(xs), slices.Max(xs))

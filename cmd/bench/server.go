@@ -97,3 +97,25 @@ func threadTime(tasks string) (time.Duration, error) {
 	}
 	return sum, nil
 }
+
+// processTime is the processor time of a process so far, in steps of 10 ms.
+func processTime(pid int) (time.Duration, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(b), ") ") // after the name
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("/proc/%d/stat has another form", pid)
+	}
+	var ticks int64
+	for _, f := range fields[11:13] { // in the process, and in the kernel for it
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond, nil
+}

@@ -28,6 +28,9 @@ const (
 // maxMessage bounds one message: a statement holds its task groups, a batch its rows.
 const maxMessage = 128 << 20
 
+// window bounds what a part of a result sends before it is read.
+const window = 4 << 20
+
 // silence is how long a process may say nothing while a call to it is open, and once more how long it may take to answer when it is asked.
 const silence = 20 * time.Second
 
@@ -57,7 +60,7 @@ func (c *client) options(name string) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(credentials.NewTLS(config)),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithInitialWindowSize(16 << 20),
+		grpc.WithInitialWindowSize(window),
 		grpc.WithInitialConnWindowSize(64 << 20),
 		// Who does not answer is gone, although its connection does not say so.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: silence, Timeout: silence}),

@@ -9,48 +9,104 @@ import (
 	"gatehouse/executors"
 )
 
-// column copies values into arrays of the announced type. It copies one by one, so that no buffer of the cluster's goes out: those may
-// hold values under a NULL.
+// column copies values into arrays of the announced type. No buffer of the cluster's goes out: it may hold values under a NULL.
 type column struct {
 	typ     arrow.DataType
 	builder array.Builder
+	width   int // bytes of a value, without those of a text
 }
 
 func newColumn(t arrow.DataType, mem memory.Allocator) *column {
-	return &column{typ: t, builder: array.NewBuilder(mem, t)}
+	c := &column{typ: t, builder: array.NewBuilder(mem, t), width: 8}
+	switch t := t.(type) {
+	case arrow.BinaryDataType:
+		c.width = 4
+	case arrow.FixedWidthDataType:
+		c.width = (t.BitWidth() + 7) / 8
+	}
+	return c
 }
 
 func (c *column) release() { c.builder.Release() }
 
 func (c *column) finish() arrow.Array { return c.builder.NewArray() }
 
-// size is how many bytes a value takes.
-func (c *column) size(a arrow.Array, i int) int {
-	switch a := a.(type) {
-	case *array.String:
-		return 4 + a.ValueLen(i)
-	case *array.Binary:
-		return 4 + a.ValueLen(i)
-	}
-	if t, ok := c.typ.(arrow.FixedWidthDataType); ok {
-		return (t.BitWidth() + 7) / 8
-	}
-	return 8
-}
-
 var errRange = &executors.Error{Kind: executors.KindRange}
 
-func (c *column) append(a arrow.Array, i int) error {
+// append copies the values of a from one row up to another.
+func (c *column) append(a arrow.Array, from, to int) error {
+	c.builder.Reserve(to - from)
+	switch b := c.builder.(type) {
+	case *array.StringBuilder:
+		if a, ok := a.(*array.String); ok {
+			for i := from; i < to; i++ {
+				if a.IsNull(i) {
+					b.AppendNull()
+				} else {
+					b.Append(a.Value(i))
+				}
+			}
+			return nil
+		}
+	case *array.Float64Builder:
+		if a, ok := a.(*array.Float64); ok {
+			return copyValues(b, a, a.Float64Values()[from:to], from)
+		}
+	case *array.Date32Builder:
+		if a, ok := a.(*array.Date32); ok {
+			return copyValues(b, a, a.Date32Values()[from:to], from)
+		}
+	case *array.Int32Builder:
+		if a, ok := a.(*array.Int32); ok {
+			return copyValues(b, a, a.Int32Values()[from:to], from)
+		}
+	case *array.Int64Builder:
+		if a, ok := a.(*array.Int64); ok {
+			return copyValues(b, a, a.Int64Values()[from:to], from)
+		}
+	case *array.TimestampBuilder:
+		if a, ok := a.(*array.Timestamp); ok {
+			return copyValues(b, a, a.TimestampValues()[from:to], from)
+		}
+	}
+	for i := from; i < to; i++ {
+		if err := c.value(a, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// builder is what builders of values of one width have in common.
+type builder[T any] interface {
+	AppendValues(values []T, valid []bool)
+	Append(T)
+	AppendNull()
+}
+
+// copyValues appends values, the first of which is at row from of a.
+func copyValues[T any](b builder[T], a arrow.Array, values []T, from int) error {
+	if a.NullN() == 0 {
+		b.AppendValues(values, nil)
+		return nil
+	}
+	for i, v := range values {
+		if a.IsNull(from + i) {
+			b.AppendNull()
+		} else {
+			b.Append(v)
+		}
+	}
+	return nil
+}
+
+// value copies one value, of any type that the announced one takes.
+func (c *column) value(a arrow.Array, i int) error {
 	if a.IsNull(i) || a.DataType().ID() == arrow.NULL {
 		c.builder.AppendNull()
 		return nil
 	}
 	switch b := c.builder.(type) {
-	case *array.StringBuilder:
-		if a, ok := a.(*array.String); ok {
-			b.Append(a.Value(i))
-			return nil
-		}
 	case *array.BinaryBuilder:
 		if a, ok := a.(*array.Binary); ok {
 			b.Append(a.Value(i))
@@ -63,16 +119,6 @@ func (c *column) append(a arrow.Array, i int) error {
 		}
 	case *array.Float32Builder:
 		if a, ok := a.(*array.Float32); ok {
-			b.Append(a.Value(i))
-			return nil
-		}
-	case *array.Float64Builder:
-		if a, ok := a.(*array.Float64); ok {
-			b.Append(a.Value(i))
-			return nil
-		}
-	case *array.Date32Builder:
-		if a, ok := a.(*array.Date32); ok {
 			b.Append(a.Value(i))
 			return nil
 		}
@@ -89,13 +135,9 @@ func (c *column) append(a arrow.Array, i int) error {
 	return c.integer(a, i)
 }
 
-// timestamp takes dates too, as their midnight.
+// timestamp takes dates, as their midnight.
 func (c *column) timestamp(b *array.TimestampBuilder, a arrow.Array, i int) error {
-	switch a := a.(type) {
-	case *array.Timestamp:
-		b.Append(a.Value(i))
-		return nil
-	case *array.Date32:
+	if a, ok := a.(*array.Date32); ok {
 		b.Append(arrow.Timestamp(int64(a.Value(i)) * 86_400_000_000))
 		return nil
 	}

@@ -26,7 +26,8 @@ type reader struct {
 
 	mu      sync.Mutex // held while Next works
 	columns []*column
-	parts   int // that have been opened
+	asked   []flight.FlightService_DoGetClient // the next parts, in order, which executors send already
+	parts   int                                // that have been asked for
 	part    *flight.Reader
 	batch   arrow.RecordBatch // of the part
 	at      int               // rows of batch that are used up
@@ -177,23 +178,55 @@ func (r *reader) fill() (int, error) {
 			}
 			continue
 		}
-		row := 0
-		for i, c := range r.columns {
-			row += c.size(r.batch.Column(i), r.at)
-		}
-		if rows > 0 && size+row > executors.MaxBatchBytes {
+		n, bytes := r.fits(most-rows, executors.MaxBatchBytes-size, rows == 0)
+		if n == 0 {
 			break
 		}
 		for i, c := range r.columns {
-			if err := c.append(r.batch.Column(i), r.at); err != nil {
+			if err := c.append(r.batch.Column(i), r.at, r.at+n); err != nil {
 				return 0, err
 			}
 		}
-		rows, size, r.at = rows+1, size+row, r.at+1
+		rows, size, r.at = rows+n, size+bytes, r.at+n
 	}
 	r.first = false
 	return rows, nil
 }
+
+// fits is how many of the batch's next rows, most at the most, take no more than a number of bytes, and how many they take. The first row
+// of all always fits.
+func (r *reader) fits(most, room int, first bool) (n, bytes int) {
+	most = min(most, int(r.batch.NumRows())-r.at)
+	fixed, varied := 0, []texts(nil)
+	for i, c := range r.columns {
+		if t, ok := r.batch.Column(i).(texts); ok {
+			varied = append(varied, t)
+		}
+		fixed += c.width
+	}
+	for n < most {
+		row := fixed
+		for _, t := range varied {
+			if !t.IsNull(r.at + n) {
+				row += t.ValueLen(r.at + n)
+			}
+		}
+		if bytes+row > room && (n > 0 || !first) {
+			break
+		}
+		n, bytes = n+1, bytes+row
+	}
+	return n, bytes
+}
+
+// texts is an array of texts or bytes.
+type texts interface {
+	ValueLen(int) int
+	IsNull(int) bool
+}
+
+// ahead is how many parts executors send while one is read. What they have sent waits here, no more of each than its window.
+const ahead = 3
 
 // fetch gets the next batch from the executors; false at the end.
 func (r *reader) fetch() (bool, error) {
@@ -204,12 +237,17 @@ func (r *reader) fetch() (bool, error) {
 	r.at = 0
 	for {
 		if r.part == nil {
-			if r.parts == len(r.job.parts) {
+			if err := r.ask(); err != nil {
+				return false, transport(err)
+			}
+			if len(r.asked) == 0 {
 				return false, nil
 			}
-			if err := r.open(); err != nil {
-				return false, err
+			part, err := flight.NewRecordReader(r.asked[0], ipc.WithAllocator(r.s.x.config.Allocator))
+			if err != nil {
+				return false, transport(err)
 			}
+			r.part, r.asked = part, r.asked[1:]
 		}
 		if r.part.Next() {
 			r.batch = r.part.RecordBatch()
@@ -226,20 +264,19 @@ func (r *reader) fetch() (bool, error) {
 	}
 }
 
-// open asks an executor for the next part.
-func (r *reader) open() error {
-	p := r.job.parts[r.parts]
-	r.parts++
-	x, err := r.job.client.executor(p.Host, p.Port)
-	if err != nil {
-		return transport(err)
-	}
-	stream, err := x.DoGet(r.ctx, &flight.Ticket{Ticket: p.Ticket})
-	if err != nil {
-		return transport(err)
-	}
-	if r.part, err = flight.NewRecordReader(stream, ipc.WithAllocator(r.s.x.config.Allocator)); err != nil {
-		return transport(err)
+// ask asks executors for the next part, and for those ahead of it.
+func (r *reader) ask() error {
+	for ; len(r.asked) <= ahead && r.parts < len(r.job.parts); r.parts++ {
+		p := r.job.parts[r.parts]
+		x, err := r.job.client.executor(p.Host, p.Port)
+		if err != nil {
+			return err
+		}
+		stream, err := x.DoGet(r.ctx, &flight.Ticket{Ticket: p.Ticket})
+		if err != nil {
+			return err
+		}
+		r.asked = append(r.asked, stream)
 	}
 	return nil
 }

@@ -24,9 +24,36 @@ pub struct Config {
     /// How many partitions a shuffle has; about the number of cores of all executors.
     #[serde(default = "partitions")]
     pub partitions: usize,
+    /// How what goes between executors is compressed.
+    #[serde(default)]
+    pub compression: Compression,
     /// Seconds without a word after which an executor counts as lost.
     #[serde(default = "patience")]
     pub executor_timeout: u64,
+}
+
+/// How shuffles are compressed.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// Not at all: best where executors are on one machine, or where their network is faster than their processors.
+    #[default]
+    None,
+    /// Fast.
+    Lz4,
+    /// Small.
+    Zstd,
+}
+
+impl Compression {
+    /// The engine's name for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Lz4 => "lz4",
+            Self::Zstd => "zstd",
+        }
+    }
 }
 
 fn partitions() -> usize {
@@ -40,7 +67,21 @@ fn patience() -> u64 {
 /// Any error, for main.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
+/// What goes between the stages of a statement.
+#[derive(Debug, Clone, Copy)]
+pub struct Shuffles {
+    /// How many partitions each has.
+    pub partitions: usize,
+    /// How they are compressed.
+    pub compression: Compression,
+}
+
 impl Config {
+    /// What the file says of shuffles.
+    pub fn shuffles(&self) -> Shuffles {
+        Shuffles { partitions: self.partitions, compression: self.compression }
+    }
+
     /// Reads the file.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let mut config: Self = serde_json::from_slice(&read(path)?).map_err(|e| format!("{}: {e}", path.display()))?;

@@ -58,7 +58,7 @@ async fn main() -> Result<(), Failure> {
     let executors = SchedulerGrpcServer::new(Work::new(server.clone(), bell))
         .max_decoding_message_size(MAX_MESSAGE as usize)
         .max_encoding_message_size(MAX_MESSAGE as usize);
-    let gateways = SubmissionServer::new(Service::new(server, jobs, config.partitions, Commands::new(config.executor_tls()?)))
+    let gateways = SubmissionServer::new(Service::new(server, jobs, config.shuffles(), Commands::new(config.executor_tls()?)))
         .max_decoding_message_size(MAX_MESSAGE as usize)
         .max_encoding_message_size(MAX_MESSAGE as usize);
     tokio::select! {

@@ -18,17 +18,19 @@ use governed::session::Run;
 use governed::wire;
 use governed::{failure, rewrite, session, wall};
 
+use crate::config::Shuffles;
 use crate::watch;
 
 /// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
-pub async fn plan(s: wire::Statement, partitions: usize) -> Result<(Arc<SessionContext>, LogicalPlan)> {
+pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<SessionContext>, LogicalPlan)> {
     if s.query.is_empty() {
         return Err(DataFusionError::Plan("a statement without id".to_owned()));
     }
     let config = session::configure(SessionConfig::new_with_ballista())
         .with_option_extension(Run { deadline: s.deadline.max(0) as u64, share: share(&s) })
-        .with_target_partitions(partitions)
+        .with_target_partitions(shuffles.partitions)
         .with_ballista_use_tls(true)
+        .set_str("ballista.shuffle.compression.codec", shuffles.compression.name())
         .set_usize("ballista.scheduler.max_partitions_per_task", 1);
     let state = session::builder(config).with_session_id(s.query).with_optimizer_rules(ballista_default_optimizer_rules()).build();
     let context = SessionContext::new_with_state(state);

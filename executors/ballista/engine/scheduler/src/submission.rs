@@ -24,6 +24,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
 use crate::commands::Commands;
+use crate::config::Shuffles;
 use crate::shares::{Turn, Turns};
 use crate::submission_server::generated::Submission;
 use crate::{statement, watch};
@@ -40,15 +41,15 @@ const LAST_WORDS: Duration = Duration::from_secs(4);
 pub struct Service {
     scheduler: Scheduler,
     jobs: Arc<dyn JobState>,
-    partitions: usize,
+    shuffles: Shuffles,
     commands: Commands,
     turns: Turns,
 }
 
 impl Service {
     /// Returns the service of a scheduler.
-    pub fn new(scheduler: Scheduler, jobs: Arc<dyn JobState>, partitions: usize, commands: Commands) -> Self {
-        Self { scheduler, jobs, partitions, commands, turns: Turns::new(partitions) }
+    pub fn new(scheduler: Scheduler, jobs: Arc<dyn JobState>, shuffles: Shuffles, commands: Commands) -> Self {
+        Self { scheduler, jobs, shuffles, commands, turns: Turns::new(shuffles.partitions) }
     }
 
     /// How far a job is. One that has ended is known for some minutes.
@@ -74,7 +75,7 @@ impl Submission for Service {
         let s = request.into_inner();
         let described = async {
             statement::check_policies(&s)?;
-            let (context, plan) = statement::plan(s, self.partitions).await?;
+            let (context, plan) = statement::plan(s, self.shuffles).await?;
             statement::describe(&context, &plan)
         };
         Ok(Response::new(match described.await {
@@ -88,7 +89,7 @@ impl Submission for Service {
         let turn = self.turns.wait(&statement::share(&s)).await;
         let (events, stream) = mpsc::channel(4);
         let job = Job { scheduler: self.scheduler.clone(), commands: self.commands.clone(), deadline: s.deadline, events, turn };
-        match statement::plan(s, self.partitions).await {
+        match statement::plan(s, self.shuffles).await {
             Ok((context, plan)) => {
                 tokio::spawn(job.run(context, plan));
             }
@@ -109,7 +110,7 @@ impl Submission for Service {
 
     async fn outline(&self, request: Request<wire::Statement>) -> Result<Response<wire::Progress>, Status> {
         let outlined = async {
-            let (context, plan) = statement::plan(request.into_inner(), self.partitions).await?;
+            let (context, plan) = statement::plan(request.into_inner(), self.shuffles).await?;
             statement::outline(&context, &plan).await
         };
         Ok(Response::new(match outlined.await {

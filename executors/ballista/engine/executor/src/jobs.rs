@@ -14,11 +14,12 @@ use governed::failure::failure;
 use governed::wire::Class;
 use tokio::sync::Notify;
 
-/// How long the end of a job is remembered: work of it that was on its way does not begin, and what it left behind is removed once more.
+/// How long the end of a job is remembered: work of it that was on its way does not begin, and what a
+/// thread of it still writes is removed, too.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// How often deadlines are looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often deadlines are looked at, and what jobs that have ended left behind.
+const LOOK: Duration = Duration::from_millis(250);
 
 struct Job {
     deadline: Instant,
@@ -108,14 +109,16 @@ impl Jobs {
                 table.jobs.iter().filter(|(_, j)| j.ended.is_none() && j.deadline <= now).map(|(id, _)| id.clone()).collect()
             };
             late.iter().for_each(|job| self.end(job));
-            let old: Vec<String> = {
+            let ended: Vec<(String, bool)> = {
                 let table = self.lock();
-                let old = |j: &Job| j.tasks.is_empty() && j.ended.is_some_and(|at| at + REMEMBERED <= now);
-                table.jobs.iter().filter(|(_, j)| old(j)).map(|(id, _)| id.clone()).collect()
+                let idle = table.jobs.iter().filter(|(_, j)| j.tasks.is_empty());
+                idle.filter_map(|(id, j)| Some((id.clone(), j.ended? + REMEMBERED <= now))).collect()
             };
-            for job in old {
+            for (job, old) in ended {
                 self.remove(&job);
-                self.lock().jobs.remove(&job);
+                if old {
+                    self.lock().jobs.remove(&job);
+                }
             }
         }
     }

@@ -82,13 +82,18 @@ impl Mapping {
     }
 
     /// Makes a batch of the columns to read.
-    pub fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub fn apply(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let mut columns = Vec::with_capacity(self.sources.len());
-        for (source, field) in self.sources.iter().zip(self.target.fields()) {
+        for (source, field) in self.sources.iter_mut().zip(self.target.fields()) {
             columns.push(match source {
                 Source::Column(i) => cast_with_options(batch.column(*i), field.data_type(), &STRICT)?,
-                Source::Constant(value) if value.is_null(0) => new_null_array(field.data_type(), rows),
+                Source::Constant(value) if value.is_null(0) => {
+                    if value.len() < rows {
+                        *value = new_null_array(field.data_type(), rows); // and the batches after this one have some of it
+                    }
+                    value.slice(0, rows)
+                }
                 Source::Constant(value) => arrow::compute::take(value, &arrow::array::UInt32Array::from(vec![0; rows]), None)?,
                 Source::RowId(at, first) => {
                     let positions = batch.columns().last().and_then(|c| c.as_primitive_opt::<Int64Type>());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
-use arrow::compute::{CastOptions, cast_with_options, filter_record_batch};
+use arrow::compute::{CastOptions, FilterBuilder, cast_with_options};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatchOptions;
 use datafusion::common::DFSchema;
@@ -82,7 +82,7 @@ impl Policy {
             }
             let keep = c.evaluate(&batch)?.into_array(batch.num_rows())?;
             let keep = keep.as_any().downcast_ref::<BooleanArray>().ok_or_else(|| failure(Class::Internal, "a condition that is not boolean"))?;
-            batch = filter_record_batch(&batch, keep)?;
+            batch = self.filtered(&batch, keep)?;
         }
         let rows = batch.num_rows();
         let mut columns = Vec::with_capacity(self.shown.len());
@@ -94,6 +94,20 @@ impl Policy {
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+    }
+}
+
+impl Policy {
+    /// The rows to keep. Of columns whose values nobody looks at there are as many.
+    fn filtered(&self, batch: &RecordBatch, keep: &BooleanArray) -> Result<RecordBatch> {
+        let filter = FilterBuilder::new(keep).optimize().build();
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (i, column) in batch.columns().iter().enumerate() {
+            let looked_at = self.needed.binary_search(&i).is_ok();
+            columns.push(if looked_at { filter.filter(column)? } else { column.slice(0, filter.count()) });
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(filter.count()));
+        Ok(RecordBatch::try_new_with_options(batch.schema(), columns, &options)?)
     }
 }
 

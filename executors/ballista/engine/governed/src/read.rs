@@ -47,7 +47,7 @@ pub async fn open(
         return Err(unreadable(file, &"it has another number of rows than its manifest says"));
     }
     let have = microseconds(&metadata);
-    let mapping = Mapping::new(target, needed, file, &have, lacking)?;
+    let mut mapping = Mapping::new(target, needed, file, &have, lacking)?;
     let metadata = adapted(&metadata, &have, mapping.positions).map_err(|e| unreadable(file, &e))?;
     let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(input, metadata);
     let (chosen, ranges) = row_groups(builder.metadata(), file);

@@ -43,6 +43,9 @@ func TestExecutorsAgree(t *testing.T) {
 		if st.call != nil {
 			continue
 		}
+		if text, _ := st.render(); strings.HasPrefix(text, "EXPLAIN") {
+			continue // says where the statement would run, and in which stages
+		}
 		st.door = false
 		got := onCluster.observe(t.Context(), pol, st)
 		if strings.HasPrefix(got.class, "executor") && strings.Contains(got.class, "unsupported") {

@@ -42,8 +42,10 @@ func (b *binder) raising(tree *pgquery.SelectStmt) []bool {
 		for _, c := range conjuncts(sel.HavingClause) {
 			lone[c] = true
 		}
-		for _, c := range conjuncts(sel.WhereClause) {
-			lone[c] = len(sel.FromClause) == 1 && sel.FromClause[0].GetRangeSubselect() != nil && len(ownLinks(sel)) == 0
+		if len(sel.FromClause) == 1 && sel.FromClause[0].GetRangeSubselect() != nil && len(ownLinks(sel)) == 0 {
+			for _, c := range conjuncts(sel.WhereClause) {
+				lone[c] = true
+			}
 		}
 	}
 	may := map[*value]bool{}

@@ -88,7 +88,16 @@ func (b *bench) cluster(ctx context.Context, programs string, sets tpc.Config) (
 	}
 	defer func() { err = errors.Join(err, fusion.close()) }()
 	distributed := []int{b.server.cmd.Process.Pid, running.PID("scheduler"), running.PID("executor-1"), running.PID("executor-2")}
-	return b.race(ctx, sets.Scale, []party{{"cluster", client.rows, distributed}, {"DataFusion", fusion.run, []int{fusion.cmd.Process.Pid}}, {"DuckDB", func(ctx context.Context, text string) ([][]string, time.Duration, error) {
+	return b.race(ctx, sets.Scale, []party{
+		{"cluster", client.rows, distributed},
+		{"DataFusion", fusion.run, []int{fusion.cmd.Process.Pid}},
+		{"DuckDB", embedded(duck), []int{os.Getpid()}},
+	})
+}
+
+// embedded runs statements in the engine alone.
+func embedded(duck *tpc.Reference) func(context.Context, string) ([][]string, time.Duration, error) {
+	return func(ctx context.Context, text string) ([][]string, time.Duration, error) {
 		started := time.Now()
 		a, err := duck.Query(ctx, text)
 		took := time.Since(started)
@@ -102,7 +111,7 @@ func (b *bench) cluster(ctx context.Context, programs string, sets tpc.Config) (
 			}
 		}
 		return rows, took, nil
-	}, []int{os.Getpid()}}})
+	}
 }
 
 // race prints a line for each query and one for all of them.

@@ -13,7 +13,8 @@ import (
 )
 
 // policy measures TPC-H under row filters and masks against the same queries, through the same gateway, over copies that were
-// filtered and masked beforehand; under filters that hide nothing against no policy; against an administrator who types the filters and masks as subqueries, through the same gateway; and
+// filtered and masked beforehand; under filters that hide nothing against no policy; against an administrator who types the filters and
+// masks as subqueries, through the same gateway; and
 // against the engine alone with the same subqueries. All take turns.
 func (b *bench) policy(ctx context.Context) error {
 	p, err := b.parties(ctx)

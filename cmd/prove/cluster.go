@@ -20,14 +20,14 @@ import (
 // clusterConfig says on which cluster statements run. The zero value is none.
 type clusterConfig struct {
 	programs string // the folder of a cluster's programs: a scheduler and two executors of them are started
-	auto     bool   // the cluster runs what it can, the embedded engine the rest
+	place    string // ballista.Alone or ballista.Auto
 }
 
 // distributed is a running cluster that all twins use, with what a gateway needs for that.
 type distributed struct {
 	*cluster.Cluster
-	dir  string
-	auto bool
+	dir   string
+	place string
 }
 
 // groupBytes is how much one task reads: little, so that tables of few rows have several tasks, and not as many on each side.
@@ -39,7 +39,7 @@ func (c clusterConfig) start(ctx context.Context, dir string) (*distributed, err
 	if err != nil {
 		return nil, err
 	}
-	return &distributed{Cluster: running, dir: dir, auto: c.auto}, nil
+	return &distributed{Cluster: running, dir: dir, place: c.place}, nil
 }
 
 // executor puts the cluster before local, which is closed with what is returned.
@@ -57,18 +57,18 @@ func (d *distributed) executor(local executors.Executor, verifier auth.Verifier)
 		return nil, err
 	}
 	return ballista.New(ballista.Config{
-		Local: local, Auto: d.auto, LocalBytes: 1, Verifier: verifier, Issuer: "gatehouse", Minter: minter, Scheduler: d.Scheduler, TLS: tls,
+		Local: local, Choices: []string{d.place}, LocalBytes: 1, Verifier: verifier, Issuer: "gatehouse", Minter: minter, Scheduler: d.Scheduler, TLS: tls,
 		GroupBytes: groupBytes,
 	})
 }
 
 // parseExecutor reads what -executor and -programs say.
 func parseExecutor(name, programs string) (clusterConfig, error) {
-	c := clusterConfig{programs: programs, auto: name == "auto"}
+	c := clusterConfig{programs: programs, place: name}
 	switch name {
-	case "duckdb":
+	case ballista.Local:
 		return clusterConfig{}, nil
-	case "ballista", "auto":
+	case ballista.Alone, ballista.Auto:
 	default:
 		return c, fmt.Errorf("there is no executor %q: duckdb, ballista, auto", name)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"gatehouse/executors/ballista"
 	"gatehouse/executors/ballista/clustertest"
 )
 
@@ -11,7 +12,7 @@ import (
 // rows a batch has, and which, is up to hidden ones.
 func TestGuardedOnCluster(t *testing.T) {
 	w, err := newWorld(t.Context(), worldConfig{
-		dir: t.TempDir(), seed: 5, policies: 1, sides: []side{sideA, sideB}, timeout: 20 * time.Second, cluster: clusterConfig{programs: clustertest.Programs(t)},
+		dir: t.TempDir(), seed: 5, policies: 1, sides: []side{sideA, sideB}, timeout: 20 * time.Second, cluster: clusterConfig{programs: clustertest.Programs(t), place: ballista.Alone},
 	})
 	ok(t, err)
 	defer func() { ok(t, w.close()) }()

@@ -21,6 +21,12 @@ func TestTwins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.clean(t)
+}
+
+// clean fails the test if something was found, or if the statements say little.
+func (r *report) clean(t *testing.T) {
+	t.Helper()
 	for _, f := range r.findings {
 		t.Error(f)
 	}

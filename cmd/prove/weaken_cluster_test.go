@@ -1,11 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"gatehouse/executors/ballista/clustertest"
@@ -51,31 +46,7 @@ var clusterWeaknesses = []weakness{
 
 // TestWeaknessesOnCluster is TestWeaknesses for what runs on a cluster.
 func TestWeaknessesOnCluster(t *testing.T) {
-	wanted := os.Getenv("GATEHOUSE_WEAKEN")
-	for _, w := range clusterWeaknesses {
-		t.Run(w.name, func(t *testing.T) {
-			overlay := w.overlay(t)
-			if wanted == "" || wanted != "all" && !strings.Contains(w.name, wanted) {
-				return
-			}
-			if w.test != "" {
-				w.fails(t, overlay)
-				return
-			}
-			programs := clustertest.Programs(t)
-			program := filepath.Join(t.TempDir(), "prove")
-			build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, "./cmd/prove")
-			build.Dir = root
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			out, err := exec.CommandContext(t.Context(), program, "-n", strconv.Itoa(w.within), "-seed", "1", "-aim", "60", "-small=false", "-dir", t.TempDir(),
-				"-executor", "ballista", "-programs", programs).CombinedOutput()
-			found := err != nil && strings.Contains(string(out), "VIOLATION")
-			if found != (w.covered == "") {
-				t.Fatalf("found is %v after at most %d statements, covered %q: %v\n%s", found, w.within, w.covered, err, out)
-			}
-			t.Logf("%s", out)
-		})
-	}
+	weaken(t, clusterWeaknesses, func(t *testing.T) []string {
+		return []string{"-aim", "60", "-executor", "ballista", "-programs", clustertest.Programs(t)}
+	})
 }

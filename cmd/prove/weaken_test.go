@@ -121,8 +121,13 @@ const root = "../.."
 // one weakened program after the other, the harness has to find each,
 // or the test that is named beside it has to fail.
 func TestWeaknesses(t *testing.T) {
+	weaken(t, weaknesses, func(*testing.T) []string { return []string{"-aim", "80"} })
+}
+
+// weaken tries weaknesses one by one, with what flags returns for the harness.
+func weaken(t *testing.T, all []weakness, flags func(*testing.T) []string) {
 	wanted := os.Getenv("GATEHOUSE_WEAKEN")
-	for _, w := range weaknesses {
+	for _, w := range all {
 		t.Run(w.name, func(t *testing.T) {
 			overlay := w.overlay(t)
 			if wanted == "" || wanted != "all" && !strings.Contains(w.name, wanted) {
@@ -132,20 +137,27 @@ func TestWeaknesses(t *testing.T) {
 				w.fails(t, overlay)
 				return
 			}
-			program := filepath.Join(t.TempDir(), "prove")
-			build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, "./cmd/prove")
-			build.Dir = root
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			out, err := exec.CommandContext(t.Context(), program, "-n", strconv.Itoa(w.within), "-seed", "1", "-aim", "80", "-small=false", "-dir", t.TempDir()).CombinedOutput()
-			found := err != nil && strings.Contains(string(out), "VIOLATION")
-			if found != (w.covered == "") {
-				t.Fatalf("found is %v after at most %d statements, covered %q: %v\n%s", found, w.within, w.covered, err, out)
-			}
-			t.Logf("%s", out)
+			w.found(t, overlay, flags(t))
 		})
 	}
+}
+
+// found runs the harness, weakened and with further flags: it has to find the weakness, unless something else covers it.
+func (w weakness) found(t *testing.T, overlay string, flags []string) {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "prove")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", program, "./cmd/prove")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	flags = append([]string{"-n", strconv.Itoa(w.within), "-seed", "1", "-small=false", "-dir", t.TempDir()}, flags...)
+	out, err := exec.CommandContext(t.Context(), program, flags...).CombinedOutput()
+	found := err != nil && strings.Contains(string(out), "VIOLATION")
+	if found != (w.covered == "") {
+		t.Fatalf("found is %v after at most %d statements, covered %q: %v\n%s", found, w.within, w.covered, err, out)
+	}
+	t.Logf("%s", out)
 }
 
 // fails runs the weakness's own test, which has to fail.

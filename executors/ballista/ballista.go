@@ -32,13 +32,11 @@ import (
 
 // Config is what an Executor needs. Local, Verifier, Minter, Scheduler and TLS are required.
 type Config struct {
-	// Local types statements, and runs those that the cluster cannot run if Auto is set. It is closed with this executor.
+	// Local types statements, and runs those that a place leaves to it. It is closed with this executor.
 	Local executors.Executor
-	// Auto lets Local run what the cluster cannot, and what reads less than LocalBytes. Without it such statements are refused.
-	Auto bool
-	// Choices are what sessions may choose, the first of which is taken without a choice. Default: what Auto says alone.
+	// Choices are the places that sessions may choose, the first of which is taken without a choice. Default: Alone, and nothing else.
 	Choices    []string
-	LocalBytes int64
+	LocalBytes int64         // Auto leaves what reads less to Local
 	Verifier   auth.Verifier // checks the credentials of plans
 	Issuer     string        // the gateway's name in credentials; "" accepts any that Verifier does, and signs as Minter does
 	Minter     auth.Minter   // signs the credentials of task groups; the executors have its public key
@@ -88,6 +86,9 @@ func New(c Config) (*Executor, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if len(c.Choices) == 0 {
+		c.Choices = []string{Alone}
+	}
 	for _, choice := range c.Choices {
 		if !slices.Contains(places, choice) {
 			return nil, fmt.Errorf("ballista: there is no place %q", choice)
@@ -123,7 +124,7 @@ func (x *Executor) Healthy() bool {
 
 // Prepare implements executors.Executor.
 func (x *Executor) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepared, error) {
-	return x.prepareIn(ctx, p, x.Choices()[0])
+	return x.prepareIn(ctx, p, x.config.Choices[0])
 }
 
 // prepareIn prepares a statement for one of the places.

@@ -20,19 +20,11 @@ var places = []string{Local, Alone, Auto}
 var _ executors.Chooser = (*Executor)(nil)
 
 // Choices implements executors.Chooser.
-func (x *Executor) Choices() []string {
-	switch {
-	case len(x.config.Choices) > 0:
-		return slices.Clone(x.config.Choices)
-	case x.config.Auto:
-		return []string{Auto}
-	}
-	return []string{Alone}
-}
+func (x *Executor) Choices() []string { return slices.Clone(x.config.Choices) }
 
 // Choose implements executors.Chooser.
 func (x *Executor) Choose(name string) (executors.Executor, bool) {
-	if !slices.Contains(x.Choices(), name) {
+	if !slices.Contains(x.config.Choices, name) {
 		return nil, false
 	}
 	return chosen{x, name}, true

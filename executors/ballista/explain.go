@@ -17,7 +17,7 @@ var _ executors.Explainer = (*Executor)(nil)
 
 // Explain implements executors.Explainer.
 func (x *Executor) Explain(ctx context.Context, p *plan.Plan) string {
-	return x.explainIn(ctx, p, x.Choices()[0])
+	return x.explainIn(ctx, p, x.config.Choices[0])
 }
 
 // Explain implements executors.Explainer.

@@ -15,7 +15,7 @@ import (
 // TestPlace: the record says where a statement ran. Ids of task credentials begin with that of the plan's own, and are never used twice.
 func TestPlace(t *testing.T) {
 	c := sharedCluster(t)
-	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.Auto, c.LocalBytes, c.GroupBytes = true, 1, 4<<10 }))
+	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.Choices, c.LocalBytes, c.GroupBytes = []string{Auto}, 1, 4<<10 }))
 	for text, want := range map[string]string{
 		"SELECT count(*) FROM v2_many_row_groups": "ballista",
 		"SELECT 1": "duckdb", // reads nothing

@@ -13,7 +13,7 @@ import (
 func TestUnions(t *testing.T) {
 	split := func(c *Config) { c.GroupBytes = 4 << 10 }
 	alone := executortest.Zoo(t, sharedCluster(t).opener(t, split))
-	auto := executortest.Zoo(t, sharedCluster(t).opener(t, func(c *Config) { split(c); c.Auto, c.LocalBytes = true, 1 }))
+	auto := executortest.Zoo(t, sharedCluster(t).opener(t, func(c *Config) { split(c); c.Choices, c.LocalBytes = []string{Auto}, 1 }))
 	_, local := twins(t)
 	const t1 = " FROM v2_many_row_groups"
 	for text, runs := range map[string]bool{

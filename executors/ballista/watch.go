@@ -174,6 +174,18 @@ func (w *watch) list() []*watched {
 	return out
 }
 
+// find returns a job, or nil.
+func (w *watch) find(id string) *watched {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forget()
+	j := w.all[id]
+	if j == nil {
+		return nil
+	}
+	return &watched{j.job, j.name}
+}
+
 // progress asks for the progress of a job unless its last words are known.
 func (w *watch) progress(ctx context.Context, j *watched) Job {
 	if j.job.Progress == nil {
@@ -196,10 +208,8 @@ func (x *Executor) Jobs(ctx context.Context) []Job {
 
 // Job returns one job, or ErrNoJob.
 func (x *Executor) Job(ctx context.Context, id string) (Job, error) {
-	for _, j := range x.watch.list() {
-		if j.job.ID == id {
-			return x.watch.progress(ctx, j), nil
-		}
+	if j := x.watch.find(id); j != nil {
+		return x.watch.progress(ctx, j), nil
 	}
 	return Job{}, ErrNoJob
 }

@@ -98,12 +98,10 @@ func Start(ctx context.Context, c Config) (_ *Cluster, err error) {
 			out.Stop()
 		}
 	}()
-	scheduler := map[string]any{
+	scheduler := withIdentity("scheduler", out.path, map[string]any{
 		"submit": "127.0.0.1:0", "cluster": "127.0.0.1:0",
-		"certificate": out.path("scheduler.pem"), "key": out.path("scheduler.key"),
-		"cluster_authority": out.path("cluster-authority.pem"), "gateway_authority": out.path("gateway-authority.pem"),
 		"partitions": 2 * c.Executors * c.Cores, "executor_timeout": int(c.Patience.Seconds()),
-	}
+	})
 	ports, err := out.start(ctx, schedulerProgram, "scheduler", scheduler)
 	if err != nil {
 		return nil, err
@@ -114,12 +112,10 @@ func Start(ctx context.Context, c Config) (_ *Cluster, err error) {
 	}
 	out.Scheduler = scheduler["submit"].(string)
 	for i := range c.Executors {
-		if _, err := out.start(ctx, executorProgram, "executor-"+strconv.Itoa(i+1), map[string]any{
+		if _, err := out.start(ctx, executorProgram, "executor-"+strconv.Itoa(i+1), withIdentity("executor", out.path, map[string]any{
 			"listen": "127.0.0.1:0", "host": "127.0.0.1", "scheduler": scheduler["cluster"],
-			"certificate": out.path("executor.pem"), "key": out.path("executor.key"),
-			"cluster_authority": out.path("cluster-authority.pem"), "gateway_authority": out.path("gateway-authority.pem"),
 			"keys": out.path("keys.json"), "work": out.path("work-" + strconv.Itoa(i+1)), "cores": c.Cores, "memory": c.Memory,
-		}); err != nil {
+		})); err != nil {
 			return nil, err
 		}
 	}

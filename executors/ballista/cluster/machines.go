@@ -67,18 +67,17 @@ func (m Machines) Write() error {
 		return err
 	}
 	trust := []string{"cluster-authority.pem", "gateway-authority.pem"}
-	if err := m.folder("scheduler", members, "scheduler", m.Scheduler, trust, map[string]any{
-		"submit": m.at("0.0.0.0", 0), "cluster": m.at("0.0.0.0", 1), "certificate": "scheduler.pem", "key": "scheduler.key",
-		"cluster_authority": trust[0], "gateway_authority": trust[1], "partitions": 2 * m.Cores * len(m.Executors),
-	}); err != nil {
+	beside := func(name string) string { return name }
+	if err := m.folder("scheduler", members, "scheduler", m.Scheduler, trust, withIdentity("scheduler", beside, map[string]any{
+		"submit": m.at("0.0.0.0", 0), "cluster": m.at("0.0.0.0", 1), "partitions": 2 * m.Cores * len(m.Executors),
+	})); err != nil {
 		return err
 	}
 	for _, h := range m.Executors {
-		if err := m.folder("executor-"+h, members, "executor", h, append([]string{"keys.json"}, trust...), map[string]any{
+		if err := m.folder("executor-"+h, members, "executor", h, append([]string{"keys.json"}, trust...), withIdentity("executor", beside, map[string]any{
 			"listen": m.at("0.0.0.0", 2), "command": m.at("0.0.0.0", 3), "host": h, "scheduler": m.at(m.Scheduler, 1),
-			"certificate": "executor.pem", "key": "executor.key", "cluster_authority": trust[0], "gateway_authority": trust[1],
 			"keys": "keys.json", "work": m.Work, "cores": m.Cores,
-		}); err != nil {
+		})); err != nil {
 			return err
 		}
 	}

@@ -224,3 +224,10 @@ func Address(dir string) (string, error) {
 	}
 	return strings.TrimSpace(string(text)), nil
 }
+
+// withIdentity adds to a process's configuration its certificate and what it trusts, files whose paths at returns.
+func withIdentity(role string, at func(name string) string, config map[string]any) map[string]any {
+	config["certificate"], config["key"] = at(role+".pem"), at(role+".key")
+	config["cluster_authority"], config["gateway_authority"] = at("cluster-authority.pem"), at("gateway-authority.pem")
+	return config
+}

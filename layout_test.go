@@ -16,15 +16,16 @@ import (
 var mayImport = map[string][]string{
 	"audit":                  {},
 	"auth":                   {},
-	"catalog":                {"auth"},
+	"objects":                {"auth"},
+	"catalog":                {"auth", "objects"},
 	"classify":               {"classify/keyword"},
 	"classify/keyword":       {},
 	"classify/printer":       {"classify"},
 	"policy":                 {"auth", "classify"},
 	"policy/opa":             {"policies"},
 	"policies":               {},
-	"plan":                   {"auth", "classify", "classify/printer", "catalog", "policy"},
-	"executors":              {"auth", "catalog", "classify", "classify/printer", "plan", "policy"},
+	"plan":                   {"auth", "classify", "classify/printer", "catalog", "objects", "policy"},
+	"executors":              {"auth", "catalog", "objects", "classify", "classify/printer", "plan", "policy"},
 	"executors/duckdb":       {"executors"},
 	"executors/ballista":     {"executors"},
 	"executors/ballista/api": {"executors/ballista/wire"},
@@ -76,7 +77,7 @@ func allowed(folder, own string) bool {
 		if f != folder && own == f {
 			return true // a parent's contract
 		}
-		if strings.HasPrefix(own, folder+"/") && !strings.HasPrefix(folder, "gateway") && folder != "executors" && folder != "catalog" && folder != "auth" && folder != "policy" {
+		if strings.HasPrefix(own, folder+"/") && !strings.HasPrefix(folder, "gateway") && folder != "executors" && folder != "catalog" && folder != "auth" && folder != "policy" && folder != "objects" {
 			return true // a package's own parts
 		}
 		if !strings.Contains(f, "/") {

@@ -8,6 +8,7 @@ import (
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 
 	"gatehouse/auth"
+	"gatehouse/objects"
 	"gatehouse/policy"
 )
 
@@ -68,6 +69,9 @@ type Scan struct {
 	// Computed: there are no files. The rows are Values, texts by Fields; nil is NULL. An executor that cannot read such a scan refuses it.
 	Computed bool
 	Values   [][]*string
+	// Objects reads the files and deletes that lie in an object store, with the caller's credentials for this table; nil where all are
+	// local. It is no part of the digest.
+	Objects objects.Store
 }
 
 // Field is one top-level column to read.

@@ -129,7 +129,7 @@ func walkImports(t *testing.T, visit func(folder, file, imp string)) {
 func TestTopLevel(t *testing.T) {
 	want := []string{
 		".ci", ".git", ".gitignore", ".gatehouse", "LICENSE", "Makefile", "README.md", "audit", "auth", "bin", "catalog", "classify", "cmd", "deploy",
-		"doc.go", "docs", "executors", "gateway", "go.mod", "go.sum", "layout_test.go", "plan", "policies", "policy", "testdata",
+		"doc.go", "docs", "executors", "gateway", "go.mod", "go.sum", "layout_test.go", "objects", "plan", "policies", "policy", "testdata",
 		"go.tools.mod", "go.tools.sum",
 	}
 	entries, err := filepath.Glob("*")

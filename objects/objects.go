@@ -5,6 +5,7 @@ package objects
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -16,6 +17,9 @@ var (
 	ErrChanged     = errors.New("the object is not the one it was before") // another size or tag
 	ErrUnavailable = errors.New("the store does not answer")               // may go away by itself
 )
+
+// ErrExpired is an ErrRefused: the credentials have ended. New ones come when the table is loaded anew.
+var ErrExpired = fmt.Errorf("%w: they have ended", ErrRefused)
 
 // Object is one object as metadata or an earlier read has it.
 type Object struct {
@@ -32,7 +36,8 @@ type Store interface {
 	// ReadAll returns a whole object of at most limit bytes, which o.Size may say or not.
 	ReadAll(ctx context.Context, o Object, limit int64) ([]byte, error)
 	// Presign returns a URL with which anybody can GET that one object, whole or by ranges, and nothing else, until then at the latest,
-	// or fails if the credentials end before. Nothing is asked of the store. It is a credential.
+	// or until the credentials end, if that is earlier; if they have ended, it is ErrExpired. Nothing is asked of the store. It is a
+	// credential.
 	Presign(ctx context.Context, location string, until time.Time) (string, error)
 	// Scope names who reads with what rights: bytes that came under one scope are shown under no other. It holds no secret.
 	Scope() string

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"github.com/apache/iceberg-go/table/dv"
 
@@ -20,19 +19,14 @@ const (
 // maxDeletionVector bounds what is read of a Puffin file for one deletion vector, in bytes.
 const maxDeletionVector = 1 << 30
 
-// ReadDeletionVector reads d, a deletion vector, from the file at path, which has size bytes. It fails if the vector is not within the file or has not
-// as many positions as d says.
-func ReadDeletionVector(path string, size int64, d *plan.DeleteFile) (*dv.RoaringPositionBitmap, error) {
+// ReadDeletionVector reads d, a deletion vector, from r, a file of size bytes, at one go. It fails if the vector is not within the file or has not as
+// many positions as d says.
+func ReadDeletionVector(r io.ReaderAt, size int64, d *plan.DeleteFile) (*dv.RoaringPositionBitmap, error) {
 	if d.Length <= 0 || d.Length > maxDeletionVector || d.Offset < 0 || d.Offset > math.MaxInt64-d.Length || d.Offset+d.Length > size {
 		return nil, fmt.Errorf("a deletion vector of %d bytes at %d", d.Length, d.Offset)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	blob, err := io.ReadAll(io.NewSectionReader(f, d.Offset, d.Length))
-	if err != nil {
+	blob := make([]byte, d.Length)
+	if n, err := r.ReadAt(blob, d.Offset); n < len(blob) {
 		return nil, err
 	}
 	return dv.DeserializeDV(blob, d.Rows)

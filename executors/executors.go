@@ -110,6 +110,8 @@ const (
 	KindUnsupported      // the engine, file format, delete kind or type is one that we do not read
 	KindData             // a data file is missing, changed or damaged
 	KindCredential       // a task credential did not verify
+	KindRefused          // an object store refuses the caller's credentials
+	KindUnavailable      // an object store does not answer; another try may succeed
 )
 
 // Error is a typed failure of an executor. Cause is for the operator's log and never reaches a client.
@@ -141,6 +143,8 @@ var kindText = map[Kind]string{
 	KindUnsupported: "the table uses something that cannot be read here",
 	KindData:        "a data file of the table cannot be read",
 	KindCredential:  "a task credential was refused",
+	KindRefused:     "the object store does not let the caller read the table's files",
+	KindUnavailable: "the object store does not answer; try again",
 }
 
 // ErrClosed is returned after Close.

@@ -159,4 +159,5 @@ var executorClass = map[executors.Kind]string{
 	executors.KindRange: "range", executors.KindDivision: "division", executors.KindCardinality: "cardinality",
 	executors.KindArgument: "argument", executors.KindMemory: "memory", executors.KindUnsupported: "unsupported",
 	executors.KindData: "data", executors.KindCredential: "credential",
+	executors.KindRefused: "refused", executors.KindUnavailable: "unavailable",
 }

@@ -35,6 +35,7 @@ func TestPublicErrors(t *testing.T) {
 		executors.KindInternal: "internal", executors.KindBind: "bind", executors.KindConversion: "conversion", executors.KindRange: "range",
 		executors.KindDivision: "division", executors.KindCardinality: "cardinality", executors.KindArgument: "argument",
 		executors.KindMemory: "memory", executors.KindUnsupported: "unsupported", executors.KindData: "data", executors.KindCredential: "credential",
+		executors.KindRefused: "refused", executors.KindUnavailable: "unavailable",
 	} {
 		own[&executors.Error{Kind: kind}] = "executor_" + name
 	}

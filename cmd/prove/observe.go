@@ -194,6 +194,7 @@ var executorWord = map[executors.Kind]string{
 	executors.KindInternal: "internal", executors.KindBind: "bind", executors.KindConversion: "conversion", executors.KindRange: "range",
 	executors.KindDivision: "division", executors.KindCardinality: "cardinality", executors.KindArgument: "argument",
 	executors.KindMemory: "memory", executors.KindUnsupported: "unsupported", executors.KindData: "data", executors.KindCredential: "credential",
+	executors.KindRefused: "refused", executors.KindUnavailable: "unavailable",
 }
 
 func (o observation) String() string {

@@ -90,7 +90,12 @@ func (d *deletes) positions(i int, f *plan.File) ([]int64, error) {
 }
 
 func readVector(path string, d *plan.DeleteFile) ([]int64, error) {
-	bitmap, err := executors.ReadDeletionVector(path, d.Size, d)
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	bitmap, err := executors.ReadDeletionVector(in, d.Size, d)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,10 @@ package duckdb
 import (
 	"context"
 	"fmt"
+	"os"
 	"unsafe"
 
+	"github.com/apache/iceberg-go/table/dv"
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
 	"gatehouse/executors"
@@ -119,7 +121,7 @@ func (s *scan) loadVectors(ctx context.Context, c *connection, k keyTable) error
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			bitmap, err := executors.ReadDeletionVector(s.deletes[d].path, s.deletes[d].size, df)
+			bitmap, err := readVector(s.deletes[d], df)
 			if err != nil {
 				return dataError("%s: %w", df.Path, err)
 			}
@@ -143,6 +145,15 @@ func (s *scan) loadVectors(ctx context.Context, c *connection, k keyTable) error
 		return nil
 	}
 	return out.flush()
+}
+
+func readVector(l *link, d *plan.DeleteFile) (*dv.RoaringPositionBitmap, error) {
+	in, err := os.Open(l.path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return executors.ReadDeletionVector(in, l.size, d)
 }
 
 // keyWriter appends keys to a key table, a vector at a time.

@@ -483,6 +483,7 @@ func TestCodesOfKinds(t *testing.T) {
 		executors.KindBind: codes.InvalidArgument, executors.KindConversion: codes.InvalidArgument, executors.KindRange: codes.InvalidArgument, executors.KindDivision: codes.InvalidArgument,
 		executors.KindCardinality: codes.InvalidArgument, executors.KindArgument: codes.InvalidArgument, executors.KindMemory: codes.ResourceExhausted, executors.KindUnsupported: codes.Unimplemented,
 		executors.KindData: codes.DataLoss, executors.KindCredential: codes.Internal, 0: codes.Internal,
+		executors.KindRefused: codes.PermissionDenied, executors.KindUnavailable: codes.Unavailable,
 	} {
 		if got := executorCode(kind); got != want {
 			t.Errorf("%v: %v", kind, got)

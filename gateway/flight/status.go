@@ -126,6 +126,10 @@ func executorCode(k executors.Kind) codes.Code {
 		return codes.Unimplemented
 	case executors.KindData:
 		return codes.DataLoss
+	case executors.KindRefused:
+		return codes.PermissionDenied
+	case executors.KindUnavailable:
+		return codes.Unavailable
 	}
 	return codes.Internal
 }

@@ -18,6 +18,7 @@ var mayImport = map[string][]string{
 	"auth":                   {},
 	"objects":                {"auth"},
 	"catalog":                {"auth", "objects"},
+	"catalog/rest":           {"objects/s3"}, // opens stores with the keys that a server gives
 	"classify":               {"classify/keyword"},
 	"classify/keyword":       {},
 	"classify/printer":       {"classify"},

@@ -53,23 +53,15 @@ type Table struct {
 	Snapshot              *table.Snapshot // nil: the table has no snapshot, hence no rows
 	Fields                *iceberg.Schema // schema to read with: the snapshot's for time travel by id or time, the current one else
 	Columns               []Column        // Fields, top level, in order
-	// Files reads the table's metadata, manifests and data files; it says which locations may be read at all.
+	// Files reads the table's metadata, manifests and data files; it says which locations may be read at all. In an object store it reads with
+	// the credentials that the catalog gave for this caller and table, or with the operator's.
 	Files Files
 	// Restrictions is the REST catalog's read-restrictions object as it came, nil if there is none. It is for policy.Decision's
 	// Restrict, and whoever plans a table whose restrictions were not applied must refuse.
 	Restrictions []byte
-	// Vended are the storage credentials that the catalog gave for this caller and table; nil if it gave none. They are never
-	// used for another caller.
-	Vended []Credential
 	// Computed tables have no Iceberg table behind them but Rows, texts by column. See the function Computed.
 	Computed bool
 	Rows     [][]*string
-}
-
-// Credential opens the storage below a prefix. Its keys are those of the Iceberg REST specification, "s3.access-key-id", ….
-type Credential struct {
-	Prefix string
-	Config map[string]auth.Secret
 }
 
 // Column is one top-level column.

@@ -90,7 +90,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, prefix := range []string{"", "file:", "file://", "file://localhost"} {
-		data, err := files.ReadFile(prefix + root + "/" + odd + "/f")
+		data, err := files.ReadFile(t.Context(), prefix+root+"/"+odd+"/f")
 		if err != nil || string(data) != "x" {
 			t.Errorf("%q: %v", prefix, err)
 		}
@@ -107,10 +107,14 @@ func TestFiles(t *testing.T) {
 	if _, err := none.Path(root + "/f"); !errors.Is(err, catalog.ErrUnreadable) {
 		t.Errorf("the zero value reads: %v", err)
 	}
-	if err := files.Remove(root + "/" + odd + "/f"); !errors.Is(err, os.ErrPermission) {
+	io, err := files.IO(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := io.Remove(root + "/" + odd + "/f"); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("removed: %v", err)
 	}
-	if _, err := files.ReadFile(root); err == nil {
+	if _, err := files.ReadFile(t.Context(), root); err == nil {
 		t.Error("a folder was read")
 	}
 }
@@ -133,11 +137,11 @@ func TestReadMetadata(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(root, "m"), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := files.ReadMetadata(root + "/m"); !errors.Is(err, catalog.ErrUnreadable) {
+		if _, _, err := files.ReadMetadata(t.Context(), root+"/m"); !errors.Is(err, catalog.ErrUnreadable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := files.ReadMetadata(root + "/none"); !errors.Is(err, catalog.ErrUnreadable) {
+	if _, _, err := files.ReadMetadata(t.Context(), root+"/none"); !errors.Is(err, catalog.ErrUnreadable) {
 		t.Errorf("a missing file: %v", err)
 	}
 }

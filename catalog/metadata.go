@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 
@@ -12,11 +13,12 @@ import (
 // maxMetadata bounds a metadata file, also after decompression.
 const maxMetadata = 512 << 20
 
-// ReadMetadata reads a metadata file, which may be compressed with gzip, whatever its name. The error wraps ErrUnreadable.
-func (f Files) ReadMetadata(location string) (md table.Metadata, size int, err error) {
-	data, err := f.readAtMost(location, maxMetadata)
+// ReadMetadata reads a metadata file, which may be compressed with gzip, whatever its name. The error wraps ErrUnreadable, or
+// ErrUnavailable where an object store does not answer, or is the context's.
+func (f Files) ReadMetadata(ctx context.Context, location string) (md table.Metadata, size int, err error) {
+	data, err := f.readAtMost(ctx, location, maxMetadata)
 	if err != nil {
-		return nil, 0, fmt.Errorf("%w: metadata file: %w", ErrUnreadable, err)
+		return nil, 0, faulty("metadata file", err)
 	}
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		if data, err = gunzip(data); err != nil {

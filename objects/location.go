@@ -10,6 +10,21 @@ import (
 // ErrLocation says that a location is none of an object that we read. Its text is our own.
 var ErrLocation = errors.New("not the location of an object that is read here")
 
+// SchemeError is an ErrLocation of a kind of store that is not read here.
+type SchemeError struct{ Store string }
+
+func (e *SchemeError) Error() string { return e.Store + " is not read here" }
+
+// Unwrap returns ErrLocation.
+func (e *SchemeError) Unwrap() error { return ErrLocation }
+
+// others are the stores that writers of Iceberg tables know and we do not read, by their schemes.
+var others = map[string]string{
+	"gs": "Google Cloud Storage", "abfs": "Azure storage", "abfss": "Azure storage", "wasb": "Azure storage", "wasbs": "Azure storage",
+	"hdfs": "HDFS", "viewfs": "HDFS", "oss": "Alibaba Cloud OSS", "obs": "Huawei Cloud OBS", "cos": "Tencent Cloud COS", "cosn": "Tencent Cloud COS",
+	"http": "a web server", "https": "a web server",
+}
+
 // Location is the place of one object, or of all objects below it if its key is a prefix.
 type Location struct{ Bucket, Key string }
 
@@ -27,6 +42,9 @@ func IsObject(location string) bool {
 // servers and proxies that take them for steps would answer with another object. The error wraps ErrLocation.
 func Parse(location string) (Location, error) {
 	scheme, rest, ok := strings.Cut(location, "://")
+	if name, known := others[scheme]; ok && known {
+		return Location{}, &SchemeError{name}
+	}
 	if !ok || !schemes[scheme] {
 		return Location{}, fmt.Errorf("%w: it must begin with s3://", ErrLocation)
 	}

@@ -7,8 +7,9 @@ import (
 )
 
 // cacheKey names one snapshot as one version of a table's metadata describes it. Whoever gets at it has been allowed, for this
-// very statement, to load that version.
+// very statement, to load that version. Manifests that came out of an object store under one scope are for that scope alone.
 type cacheKey struct {
+	scope                   string
 	catalog, uuid, location string
 	snapshot                int64
 	schema                  int

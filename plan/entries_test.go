@@ -159,7 +159,7 @@ func TestManifestsRefused(t *testing.T) {
 	b := func() *builder {
 		return &builder{table: tbl, out: &snapshot{specs: map[int]iceberg.PartitionSpec{}}, paths: map[string]bool{}}
 	}
-	fs := manifestFiles{tbl.Files}
+	fs := manifestFiles{t.Context(), tbl.Files}
 	manifests, err := tbl.Snapshot.Manifests(fs)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@ package plan
 import (
 	"errors"
 	"fmt"
+
+	"gatehouse/objects"
 )
 
 // ErrInvalid says that what was given to the planner is not one statement with its tables: a zero value, a table too few, an
@@ -27,4 +29,12 @@ func (e *UnreadableError) Unwrap() error { return e.Cause }
 // unreadable is an UnreadableError that does not know its table yet.
 func unreadable(cause error, format string, args ...any) *UnreadableError {
 	return &UnreadableError{Why: fmt.Sprintf(format, args...), Cause: cause}
+}
+
+// misplaced says that a file lies where none may be read, and of a store that we do not know, which one that is.
+func misplaced(err error) *UnreadableError {
+	if s, ok := errors.AsType[*objects.SchemeError](err); ok {
+		return unreadable(err, "its files lie in %s, which is not read here", s.Store)
+	}
+	return unreadable(err, "a file lies where files may not be read")
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -14,14 +15,18 @@ import (
 	"gatehouse/catalog"
 )
 
-// manifestFiles opens manifests and manifest lists, so that iceberg-go can decode them.
-type manifestFiles struct{ files catalog.Files }
+// manifestFiles opens manifests and manifest lists, so that iceberg-go can decode them. It lives as long as one call with its context, for
+// which iceberg-go's interface has no place.
+type manifestFiles struct {
+	ctx   context.Context
+	files catalog.Files
+}
 
 var _ iceio.IO = manifestFiles{}
 
 // Open implements iceberg-go's IO. It reads the whole file, which is a manifest, and never data.
 func (m manifestFiles) Open(name string) (iceio.File, error) {
-	data, err := m.files.ReadFile(name)
+	data, err := m.files.ReadFile(m.ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +34,9 @@ func (m manifestFiles) Open(name string) (iceio.File, error) {
 }
 
 // Remove implements iceberg-go's IO and always fails.
-func (m manifestFiles) Remove(name string) error { return m.files.Remove(name) }
+func (manifestFiles) Remove(name string) error {
+	return &fs.PathError{Op: "remove", Path: name, Err: fs.ErrPermission}
+}
 
 // memoryFile is a file that was read.
 type memoryFile struct {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gatehouse/catalog"
+	"gatehouse/objects"
 	"gatehouse/policy"
 )
 
@@ -32,6 +33,9 @@ func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation)
 			return Scan{}, err
 		}
 		snap.choose(&out, conditions(t, r), r.Filter != nil || len(snap.deletes) > 0)
+		if out.Objects, err = stored(t.Files, &out); err != nil {
+			return Scan{}, err
+		}
 		for _, d := range out.Deletes {
 			for _, f := range d.Equality {
 				need[f.ID] = true
@@ -44,6 +48,33 @@ func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation)
 	out.Computed, out.Rows = true, int64(len(t.Rows))
 	out.Values, err = values(t, out.Fields)
 	return out, err
+}
+
+// stored returns what reads the scan's objects, nil if all its files are local. The snapshot may have been decoded for an earlier statement, and
+// the credentials of this one may open less.
+func stored(files catalog.Files, s *Scan) (objects.Store, error) {
+	some := false
+	check := func(location string) error {
+		if !objects.IsObject(location) {
+			return nil
+		}
+		some = true
+		return files.Check(location)
+	}
+	for i := range s.Files {
+		if err := check(s.Files[i].Path); err != nil {
+			return nil, misplaced(err)
+		}
+	}
+	for _, d := range s.Deletes {
+		if err := check(d.Path); err != nil {
+			return nil, misplaced(err)
+		}
+	}
+	if !some {
+		return nil, nil
+	}
+	return files.Objects(), nil
 }
 
 // values cuts the rows of a computed table to fields.

@@ -37,7 +37,7 @@ type stat struct {
 // snapshot returns the decoded snapshot of t, from the cache if this version of the table was planned before. The caller has
 // been authorised: t was loaded with the caller's rights for this statement.
 func (p *Planner) snapshot(ctx context.Context, t *catalog.Table) (*snapshot, error) {
-	key := cacheKey{t.Catalog, t.UUID, t.Iceberg.MetadataLocation(), t.Snapshot.SnapshotID, t.Fields.ID}
+	key := cacheKey{t.Files.Scope(), t.Catalog, t.UUID, t.Iceberg.MetadataLocation(), t.Snapshot.SnapshotID, t.Fields.ID}
 	if s, ok := p.cache.get(key); ok {
 		return s, nil
 	}
@@ -62,7 +62,7 @@ func decode(ctx context.Context, t *catalog.Table) (s *snapshot, err error) {
 		table: t, mapping: nameMapping(md), pushable: pushableColumns(md, t.Fields),
 		out: &snapshot{specs: map[int]iceberg.PartitionSpec{}}, paths: map[string]bool{}, vectors: map[string]int{},
 	}
-	fs := manifestFiles{t.Files}
+	fs := manifestFiles{ctx, t.Files}
 	manifests, err := t.Snapshot.Manifests(fs)
 	if err != nil {
 		return nil, unreadable(err, "its manifest list cannot be read")
@@ -125,8 +125,8 @@ func (b *builder) entry(e iceberg.ManifestEntry, m iceberg.ManifestFile) error {
 	if len(d.KeyMetadata()) > 0 {
 		return unreadable(nil, "it is encrypted")
 	}
-	if _, err := b.table.Files.Path(d.FilePath()); err != nil {
-		return unreadable(err, "a file lies where files may not be read")
+	if err := b.table.Files.Check(d.FilePath()); err != nil {
+		return misplaced(err)
 	}
 	if e.SequenceNum() < 0 || d.Count() < 0 || d.FileSizeBytes() < 0 {
 		return unreadable(nil, "a manifest lists a file without its sequence number, rows or size")

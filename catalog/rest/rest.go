@@ -18,12 +18,13 @@ import (
 
 	icecatalog "github.com/apache/iceberg-go/catalog"
 	icerest "github.com/apache/iceberg-go/catalog/rest"
-	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"gatehouse/auth"
 	"gatehouse/catalog"
+	"gatehouse/objects"
+	"gatehouse/objects/s3"
 )
 
 // Config says where a catalog is.
@@ -35,9 +36,14 @@ type Config struct {
 	// ServiceToken, if set, is sent for callers that have no token of their own, so that the catalog sees the gateway in place of
 	// them. Without it they are refused.
 	ServiceToken auth.Secret
-	// Roots are the local folders below which files may be read; none by default, because whoever may make tables in the
-	// catalog could otherwise have the gateway read any file of its machine.
-	Roots    []string
+	// Roots are the local folders and the prefixes of object stores, "s3://bucket/prefix", below which files may be read; none by default,
+	// because whoever may make tables in the catalog could otherwise have the gateway read any file of its machine.
+	Roots []string
+	// S3, if set, is the one store in which the catalog's tables may lie, without keys: the catalog is asked for them (vended credentials)
+	// for each caller and table.
+	S3 *s3.Config
+	// Objects reads what lies in object stores for every caller with the same rights; nil, or in place of S3.
+	Objects  objects.Store
 	Timeout  time.Duration    // of one call; 0 means 30 s
 	MaxBytes int64            // of one answer; 0 means 256 MiB
 	NamesTTL time.Duration    // how long the names that a caller may list are kept for that caller; 0 means 10 s
@@ -94,13 +100,31 @@ func New(c Config) (*Catalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rest catalog %q: %w", c.Name, err)
 	}
+	if files.HasPlaces() != (c.S3 != nil || c.Objects != nil) || c.S3 != nil && c.Objects != nil {
+		return nil, fmt.Errorf("rest catalog %q: roots in an object store and one way to read them belong together", c.Name)
+	}
+	if c.Objects != nil {
+		if files, err = files.With(c.Objects.Scope(), catalog.Opened{Store: c.Objects}); err != nil {
+			return nil, fmt.Errorf("rest catalog %q: %w", c.Name, err)
+		}
+	}
+	if c.S3 != nil {
+		template := *c.S3
+		if _, _, err = s3.Endpoint(template.Endpoint, template.Region); err != nil {
+			return nil, fmt.Errorf("rest catalog %q: %w", c.Name, err)
+		}
+		if template.Transport == nil {
+			template.Transport = s3.NewTransport(nil)
+		}
+		c.S3 = &template
+	}
 	out := &Catalog{cfg: c, files: files}
 	out.client = &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: c.TLS, ForceAttemptHTTP2: true,
 		MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second,
 		ResponseHeaderTimeout: c.Timeout, MaxResponseHeaderBytes: 1 << 20,
 	}
-	out.trans = &transport{next: out.client, scheme: base.Scheme, host: base.Host, max: c.MaxBytes}
+	out.trans = &transport{next: out.client, scheme: base.Scheme, host: base.Host, max: c.MaxBytes, vends: c.S3 != nil}
 	out.sessions, err = lru.New[principal, *session](maxSessions)
 	return out, err
 }
@@ -127,10 +151,10 @@ func (c *Catalog) Table(ctx context.Context, id auth.Identity, schema, name stri
 	if err != nil {
 		return nil, err
 	}
-	return c.load(ctx, s, ns, table)
+	return c.load(ctx, id, s, ns, table)
 }
 
-func (c *Catalog) load(ctx context.Context, s *session, ns []string, name string) (*catalog.Table, error) {
+func (c *Catalog) load(ctx context.Context, id auth.Identity, s *session, ns []string, name string) (*catalog.Table, error) {
 	got := &answer{}
 	loaded, err := s.client.LoadTable(context.WithValue(ctx, answerKey{}, got), append(slices.Clone(ns), name))
 	if err != nil {
@@ -146,14 +170,13 @@ func (c *Catalog) load(ctx context.Context, s *session, ns []string, name string
 	if mode := got.Config["scan-planning-mode"]; mode != "" && !strings.EqualFold(mode, "client") {
 		return nil, fmt.Errorf("%w: its catalog wants to plan scans itself", catalog.ErrUnreadable)
 	}
-	fs := func(context.Context) (iceio.IO, error) { return c.files, nil }
-	t := table.New(loaded.Identifier(), loaded.Metadata(), loaded.MetadataLocation(), fs, s.client)
-	out, err := catalog.NewTable(c.cfg.Name, strings.Join(ns, "."), name, t, c.files, got.restrictions())
+	schema := strings.Join(ns, ".")
+	files, err := c.vended(id, schema, name, got)
 	if err != nil {
 		return nil, err
 	}
-	out.Vended = got.credentials()
-	return out, nil
+	t := table.New(loaded.Identifier(), loaded.Metadata(), loaded.MetadataLocation(), files.IO, s.client)
+	return catalog.NewTable(c.cfg.Name, schema, name, t, files, got.restrictions())
 }
 
 // List implements catalog.Catalog. What the caller may not list is empty.

@@ -195,14 +195,6 @@ func extras(t *testing.T, d *door, fresh func(*testing.T) *rest.Catalog) {
 		}
 	}
 	c := fresh(t)
-	add(`"storage-credentials":[{"prefix":"s3://b/","config":{"s3.secret-access-key":"hush"}}]`)
-	tbl, err := c.Table(t.Context(), user("alice"), "spark", "orders")
-	if err != nil || len(tbl.Vended) != 1 || tbl.Vended[0].Config["s3.secret-access-key"].Reveal() != "hush" {
-		t.Errorf("credentials: %v, %v", tbl, err)
-	}
-	if bob, err := c.Table(t.Context(), user("bob"), "spark", "orders"); err != nil || bob.Vended != nil {
-		t.Errorf("bob got credentials: %v", err)
-	}
 	add(`"config":{"scan-planning-mode":"server"}`)
 	d.change = func(old func(string, *http.Request, []byte) []byte) func(string, *http.Request, []byte) []byte {
 		return func(u string, r *http.Request, body []byte) []byte {

@@ -8,9 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-
-	"gatehouse/auth"
-	"gatehouse/catalog"
 )
 
 // transport carries every call to the server. It sends nothing to another host, whatever a redirect or the server's configuration says,
@@ -19,6 +16,7 @@ type transport struct {
 	next         http.RoundTripper
 	scheme, host string
 	max          int64
+	vends        bool // the catalog is asked for credentials of the object store
 }
 
 // answerKey is the context key of an *answer to fill in.
@@ -29,16 +27,24 @@ type answer struct {
 	seen         bool
 	Restrictions json.RawMessage   `json:"read-restrictions"`
 	Config       map[string]string `json:"config"`
-	Credentials  []struct {
-		Prefix string            `json:"prefix"`
-		Config map[string]string `json:"config"`
-	} `json:"storage-credentials"`
+	Credentials  []credential      `json:"storage-credentials"`
+}
+
+// credential is a StorageCredential of the specification.
+type credential struct {
+	Prefix string            `json:"prefix"`
+	Config map[string]string `json:"config"`
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != t.scheme || r.URL.Host != t.host {
 		return nil, errors.New("the catalog sends its clients to another host")
+	}
+	r = r.Clone(r.Context()) // a RoundTripper must not change what it was given
+	r.Header.Del(keyDelegation)
+	if t.vends {
+		r.Header.Set(keyDelegation, "vended-credentials")
 	}
 	resp, err := t.next.RoundTrip(r)
 	if err != nil {
@@ -111,16 +117,4 @@ func (a *answer) restrictions() []byte {
 		return nil
 	}
 	return raw
-}
-
-func (a *answer) credentials() []catalog.Credential {
-	var out []catalog.Credential
-	for _, c := range a.Credentials {
-		secret := map[string]auth.Secret{}
-		for k, v := range c.Config {
-			secret[k] = auth.NewSecret(v)
-		}
-		out = append(out, catalog.Credential{Prefix: c.Prefix, Config: secret})
-	}
-	return out
 }

@@ -1,13 +1,16 @@
 package sql
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"gatehouse/catalog"
+	"gatehouse/objects"
 )
 
 // maxEntries bounds the cached tables, however small their metadata is.
@@ -35,8 +38,8 @@ func newCache(bytes int) (*cache, error) {
 }
 
 // table returns the table of r from the cache, or from load.
-func (c *cache) table(r row, load func() (*catalog.Table, int, error), files catalog.Files) (*catalog.Table, error) {
-	key, err := cacheKey(r, files)
+func (c *cache) table(ctx context.Context, r row, load func() (*catalog.Table, int, error), files catalog.Files) (*catalog.Table, error) {
+	key, err := cacheKey(ctx, r, files)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +66,25 @@ func (c *cache) table(r row, load func() (*catalog.Table, int, error), files cat
 	return t, nil
 }
 
-// cacheKey has the file's size and time in it, because a catalog that was thrown away and made anew may use a name again.
-func cacheKey(r row, files catalog.Files) (string, error) {
+// unique is what most writers put into the name of a metadata file: a UUID, so that no other file ever has it.
+var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}[^/]*$`)
+
+// cacheKey has the file's size and time in it, or an object's tag, because a catalog that was thrown away and made anew may use a name again.
+// An object whose name cannot come again is not asked about, which would be a way to the store for each table of each statement.
+func cacheKey(ctx context.Context, r row, files catalog.Files) (string, error) {
+	if objects.IsObject(r.location) {
+		if err := files.Check(r.location); err != nil {
+			return "", err
+		}
+		tag := ""
+		if !unique.MatchString(r.location) {
+			var err error
+			if tag, err = files.Tag(ctx, r.location); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("%s\x00%s\x00%s\x00%s\x00%s", files.Scope(), r.key, r.name, r.location, tag), nil
+	}
 	path, err := files.Path(r.location)
 	if err != nil {
 		return "", err

@@ -14,13 +14,13 @@ import (
 
 	"github.com/apache/iceberg-go"
 	icesql "github.com/apache/iceberg-go/catalog/sql"
-	iceio "github.com/apache/iceberg-go/io"
 	"github.com/apache/iceberg-go/table"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	_ "modernc.org/sqlite"             // the driver "sqlite"
 
 	"gatehouse/auth"
 	"gatehouse/catalog"
+	"gatehouse/objects"
 )
 
 // Config says where a catalog is.
@@ -29,8 +29,11 @@ type Config struct {
 	Catalog  string      // its catalog_name in the database; Name if empty
 	SQLite   string      // path of a SQLite database; this or Postgres is required
 	Postgres auth.Secret // connection string or URL of a PostgreSQL database
-	// Roots are the local folders from which metadata, manifests and data files may be read; at least one.
+	// Roots are the local folders and the prefixes of object stores, "s3://bucket/prefix", from which metadata, manifests and data files may
+	// be read; at least one.
 	Roots []string
+	// Objects reads what lies in object stores, for every caller with the same rights; nil if nothing does.
+	Objects objects.Store
 	// MaxConns bounds the connections to the database; 0 means 8.
 	MaxConns int
 	// CacheBytes bounds the cached table metadata, by the size of the metadata files; 0 means 64 MiB.
@@ -65,6 +68,14 @@ func New(c Config) (*Catalog, error) {
 	files, err := catalog.NewFiles(c.Roots...)
 	if err != nil {
 		return nil, fmt.Errorf("sql catalog %q: %w", c.Name, err)
+	}
+	if files.HasPlaces() != (c.Objects != nil) {
+		return nil, fmt.Errorf("sql catalog %q: roots in an object store and a store to read them belong together", c.Name)
+	}
+	if c.Objects != nil {
+		if files, err = files.With(c.Objects.Scope(), catalog.Opened{Store: c.Objects}); err != nil {
+			return nil, fmt.Errorf("sql catalog %q: %w", c.Name, err)
+		}
 	}
 	out := &Catalog{name: c.Name, catalog: c.Catalog, files: files}
 	if out.catalog == "" {
@@ -132,7 +143,7 @@ func (c *Catalog) Table(ctx context.Context, id auth.Identity, schema, name stri
 	if row.view {
 		return nil, fmt.Errorf("%w: it is a view", catalog.ErrUnreadable)
 	}
-	return c.cache.table(row, func() (*catalog.Table, int, error) { return c.load(row) }, c.files)
+	return c.cache.table(ctx, row, func() (*catalog.Table, int, error) { return c.load(ctx, row) }, c.files)
 }
 
 // find reads the table's row: by the exact names, or else by the only names that differ in case alone.
@@ -169,14 +180,13 @@ func (c *Catalog) find(ctx context.Context, schema, name string) (row, error) {
 	return row{}, catalog.ErrNoSuchTable
 }
 
-func (c *Catalog) load(r row) (*catalog.Table, int, error) {
-	md, size, err := c.files.ReadMetadata(r.location)
+func (c *Catalog) load(ctx context.Context, r row) (*catalog.Table, int, error) {
+	md, size, err := c.files.ReadMetadata(ctx, r.location)
 	if err != nil {
 		return nil, 0, err
 	}
-	fs := func(context.Context) (iceio.IO, error) { return c.files, nil }
 	ident := append(decodeNamespace(r.key), r.name)
-	t, err := catalog.NewTable(c.name, r.schema, r.name, table.New(ident, md, r.location, fs, c.commits), c.files, nil)
+	t, err := catalog.NewTable(c.name, r.schema, r.name, table.New(ident, md, r.location, c.files.IO, c.commits), c.files, nil)
 	return t, size, err
 }
 

@@ -61,8 +61,22 @@ type CatalogConfig struct {
 	URI          string   `yaml:"uri"`           // rest: base URL; sql: path of a SQLite file, or file with a PostgreSQL connection string as postgres:FILE
 	Catalog      string   `yaml:"catalog"`       // sql: the catalog's name in the database; default the key
 	Warehouse    string   `yaml:"warehouse"`     // rest: the warehouse to ask for
-	Roots        []string `yaml:"roots"`         // local folders below which files may be read; sql on SQLite: default the file's folder
+	Roots        []string `yaml:"roots"`         // local folders, and places in the object store as s3://BUCKET/PREFIX, below which files may be read; sql on SQLite: default the file's folder
 	ServiceToken string   `yaml:"service_token"` // rest: file with a token for users who have none of their own; default: they are refused
+	S3           S3Config `yaml:"s3"`            // the object store of the roots that begin with s3://
+}
+
+// S3Config is the object store in which a catalog's tables lie: Amazon S3, or one with the same interface. Nothing is taken from the environment or
+// from the machine's provider.
+type S3Config struct {
+	Endpoint     string `yaml:"endpoint"`               // https://HOST:PORT, or http on loopback; default Amazon's of the region
+	Region       string `yaml:"region"`                 // needed without endpoint; with one, default us-east-1 or what the catalog says
+	PathStyle    bool   `yaml:"path_style"`             // buckets stand in the path and not in the host's name, as most stores other than Amazon's want it; default false
+	CA           string `yaml:"ca"`                     // PEM file of the authorities of the store's certificate; default those of the system
+	Credentials  string `yaml:"credentials"`            // vended: the catalog gives them for each caller and table; keys: those below, for all callers; default vended for rest, keys for sql
+	KeyID        string `yaml:"access_key_id"`          // keys: the id of the access key
+	SecretFile   string `yaml:"secret_access_key_file"` // keys: file with the secret access key
+	SessionToken string `yaml:"session_token_file"`     // keys: file with the session token, if they are temporary
 }
 
 // PolicyConfig says where the Rego is: dir or bundle.
@@ -107,6 +121,7 @@ type ExecutorConfig struct {
 	Process string   `yaml:"process"` // what the process may hold before its largest statements end; default a quarter above memory and 1GiB, at most 90 % of what there is
 	Dir     string   `yaml:"dir"`     // folder for spill files and links, best on the file system of the data; default run beside the configuration
 	Spill   string   `yaml:"spill"`   // largest size of the spill files; default twice the memory
+	Copies  string   `yaml:"copies"`  // largest size of what is kept in dir of object stores' files, and of files that cannot be linked; default 16GiB
 	Threads int      `yaml:"threads"` // for the statements of one user, of which so many work at once; default the number of processors
 }
 

@@ -7,6 +7,7 @@ const (
 	engineMemory  = "executor.memory"
 	processMemory = "executor.process"
 	engineSpill   = "executor.spill"
+	engineCopies  = "executor.copies"
 	above         = "executor.above"
 	resultSize    = "limits.result_size"
 	userMemory    = "limits.user_memory"
@@ -28,7 +29,7 @@ func (c Config) sizes() (map[string]int64, error) {
 
 func (c Config) sizeTexts() map[string]string {
 	return map[string]string{
-		engineMemory: c.Executor.Memory, processMemory: c.Executor.Process, engineSpill: c.Executor.Spill,
+		engineMemory: c.Executor.Memory, processMemory: c.Executor.Process, engineSpill: c.Executor.Spill, engineCopies: c.Executor.Copies,
 		above: c.Executor.Above, resultSize: c.Limits.ResultSize, userMemory: c.Limits.UserMemory, userSpill: c.Limits.UserSpill,
 	}
 }

@@ -238,9 +238,28 @@ func openCatalog(name string, c CatalogConfig) (catalog.Catalog, error) {
 		if err != nil {
 			return nil, fmt.Errorf("service_token: %w", err)
 		}
-		return rest.New(rest.Config{Name: name, URI: c.URI, Warehouse: c.Warehouse, Roots: c.Roots, ServiceToken: token})
+		r := rest.Config{Name: name, URI: c.URI, Warehouse: c.Warehouse, Roots: c.Roots, ServiceToken: token}
+		switch {
+		case c.vends():
+			place, err := c.S3.place()
+			if err != nil {
+				return nil, err
+			}
+			r.S3 = &place
+		case c.S3 != (S3Config{}):
+			if r.Objects, err = c.S3.open(name); err != nil {
+				return nil, err
+			}
+		}
+		return rest.New(r)
 	}
 	s := sqlcat.Config{Name: name, Catalog: c.Catalog, Roots: c.Roots}
+	if c.S3 != (S3Config{}) {
+		var err error
+		if s.Objects, err = c.S3.open(name); err != nil {
+			return nil, err
+		}
+	}
 	if file, ok := strings.CutPrefix(c.URI, "postgres:"); ok {
 		secret, err := readSecret(file)
 		if err != nil {
@@ -337,6 +356,7 @@ func openDuckDB(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logg
 	x, err := duckdb.New(duckdb.Config{
 		Verifier: v, Issuer: issuer, Dir: cfg.Executor.Dir, Threads: cfg.Executor.Threads,
 		MemoryBytes: sizes[engineMemory], SpillBytes: sizes[engineSpill], ProcessBytes: sizes[processMemory],
+		CopyBytes:       sizes[engineCopies],
 		UserMemoryBytes: sizes[userMemory], UserSpillBytes: sizes[userSpill],
 		HashKey: hashKey, Log: log,
 	})

@@ -13,18 +13,21 @@ import (
 	"gatehouse/plan"
 )
 
+// dataExtension ends the private names of Parquet files.
+const dataExtension = ".parquet"
+
 func deleteExtension(k plan.DeleteKind) string {
 	if k == plan.DeletionVector {
 		return ".puffin"
 	}
-	return ".parquet"
+	return dataExtension
 }
 
-// checkDelete makes sure that a delete file has the columns that it is read by; otherwise it would delete nothing.
-func (x *Executor) checkDelete(d *plan.DeleteFile, l *link) error {
+// checkDelete makes sure that a delete file has the columns that it is read by, and returns their places; otherwise it would delete nothing.
+func (x *Executor) checkDelete(d *plan.DeleteFile, l *link) ([]int64, error) {
 	ft, err := x.footers.read(l)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ids := []int{executors.DeletePathID, executors.DeletePositionID}
 	if d.Kind == plan.EqualityDeletes {
@@ -33,18 +36,20 @@ func (x *Executor) checkDelete(d *plan.DeleteFile, l *link) error {
 			ids = append(ids, f.ID)
 		}
 		if len(ids) == 0 {
-			return internal("an equality delete without keys")
+			return nil, internal("an equality delete without keys")
 		}
 	}
+	var fields []plan.Field
 	for _, id := range ids {
 		if ft.byID(id) == nil {
-			return dataError("delete file %s has no column with field id %d", d.Path, id)
+			return nil, dataError("delete file %s has no column with field id %d", d.Path, id)
 		}
+		fields = append(fields, plan.Field{ID: id})
 	}
 	if ft.rows != d.Rows {
-		return dataError("%s has %d rows, its manifest says %d", d.Path, ft.rows, d.Rows)
+		return nil, dataError("%s has %d rows, its manifest says %d", d.Path, ft.rows, d.Rows)
 	}
-	return nil
+	return columnsOf(fields, ft, nil), nil
 }
 
 // createKeys makes the empty key tables, so that the statement can be bound.

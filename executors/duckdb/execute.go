@@ -17,11 +17,7 @@ func (s *Prepared) Execute(ctx context.Context, args []any) (_ array.RecordReade
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	cancel := context.CancelFunc(func() {})
-	if !s.end.IsZero() {
-		// The credentials of the scans end then, so the statement does.
-		ctx, cancel = context.WithTimeout(ctx, s.end.Sub(s.x.config.Now()))
-	}
+	ctx, cancel := s.until(ctx)
 	defer func() {
 		if v := recover(); v != nil {
 			err = internal("panic in executing: %v", v)
@@ -33,6 +29,9 @@ func (s *Prepared) Execute(ctx context.Context, args []any) (_ array.RecordReade
 		}
 	}()
 	if err := s.x.guard.admit(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := s.fetchWants(ctx); err != nil {
 		return nil, err
 	}
 	stop := s.conn.interruptOn(ctx)
@@ -47,6 +46,14 @@ func (s *Prepared) Execute(ctx context.Context, args []any) (_ array.RecordReade
 		return nil, err
 	}
 	return r, nil
+}
+
+// until is ctx until the plan's deadline: the credentials of the scans end then, so the statement does.
+func (s *Prepared) until(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.end.IsZero() {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, s.end.Sub(s.x.config.Now()))
 }
 
 // counted runs f, which works in the engine, so that what it takes counts for the statement.

@@ -1,6 +1,7 @@
 package duckdb
 
 import (
+	queue "container/list"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,43 +17,59 @@ import (
 	"syscall"
 
 	"gatehouse/executors"
+	"gatehouse/objects"
 	"gatehouse/plan"
 )
 
-// maxIdleLinks is how many names without a running statement stay, so that the next statement finds the engine's cached
-// footers under the same name.
+// maxIdleLinks is how many names without a running statement stay, of those that take space and of those that do not, so that the next
+// statement finds the engine's cached footers under the same name.
 const maxIdleLinks = 20_000
 
 // files gives data files names inside the one folder that the engine may read. A name is a hash of what identifies the file's
 // content, so it has no glob characters, and a file that is replaced under its path gets another name.
 //
 // Names are hard links: the engine compares the real path with the allowed folder, so a symbolic link is refused. Where a file
-// cannot be linked, because it lies on another file system or belongs to somebody else, it is copied.
+// cannot be linked, because it lies on another file system or belongs to somebody else, it is copied. An object of an object store
+// becomes a file that holds what statements need of it, see mirror.go.
 type files struct {
-	root  string
-	data  string
-	space int64 // bound of all copies
-	log   *slog.Logger
-	warn  sync.Once
+	root     string
+	data     string
+	space    int64 // bound of what copies and mirrors hold together
+	log      *slog.Logger
+	warn     sync.Once
+	requests chan struct{} // one for each request to an object store that is under way
+	// An object of up to wholeBytes is read at once; of a larger one tailBytes, at first, to find its footer.
+	wholeBytes, tailBytes int64
 
 	mu     sync.Mutex
-	links  map[string]*link
-	idle   int
-	copied int64 // bytes
+	links  map[string]*link // by key
+	names  queue.List       // of links without users that take no space, oldest first
+	copies queue.List       // of those that take some
+	copied int64            // bytes of all copies and mirrors
+	made   int              // mirrors so far
 }
 
 // link is one file inside the private folder.
 type link struct {
-	path  string // inside the private folder
-	size  int64
+	key    string
+	path   string // inside the private folder
+	size   int64
+	mirror *mirror       // of an object of a store, nil for a local file
+	ready  chan struct{} // closed when the link exists or err is set
+	err    error
+
+	// These belong to files.
 	users int
-	copy  bool
-	ready chan struct{} // closed when the link exists or err is set
-	err   error
+	held  int64          // bytes of space
+	idle  *queue.Element // nil while there are users
+	stale bool           // not the file of its key any more
 }
 
 func newFiles(root string, space int64, log *slog.Logger) (*files, error) {
-	f := &files{root: root, space: space, log: log, data: filepath.Join(root, dataFolder), links: map[string]*link{}}
+	f := &files{
+		root: root, space: space, log: log, data: filepath.Join(root, dataFolder), links: map[string]*link{},
+		requests: make(chan struct{}, processRequests), wholeBytes: 512 << 10, tailBytes: 64 << 10,
+	}
 	return f, os.Mkdir(f.data, 0o700)
 }
 
@@ -82,13 +99,20 @@ func dataError(format string, args ...any) error {
 
 // pins are the links that one statement holds.
 type pins struct {
-	files *files
-	held  []*link
+	files   *files
+	held    []*link
+	mirrors map[string]*link // by key
 }
 
 // open returns the private name of the file at location, which must have size bytes. The file keeps its content under that
-// name until release.
-func (p *pins) open(location string, size int64, extension string) (*link, error) {
+// name until release. An object of store has been given to object before.
+func (p *pins) open(store objects.Store, location string, size int64, extension string) (*link, error) {
+	if isObject(store, location) {
+		if l := p.mirrors[objectKey(store, location, size, extension)]; l != nil {
+			return l, nil
+		}
+		return nil, internal("object %q was not asked for", location)
+	}
 	path, err := localPath(location)
 	if err != nil {
 		return nil, err
@@ -105,7 +129,7 @@ func (p *pins) open(location string, size int64, extension string) (*link, error
 	case info.Size() != size:
 		return nil, dataError("%s has %d bytes, its manifest says %d", path, info.Size(), size)
 	}
-	l := p.files.acquire(path, info, extension)
+	l := p.files.local(path, info, extension)
 	p.held = append(p.held, l)
 	if l.err != nil {
 		return nil, l.err
@@ -118,26 +142,45 @@ func (p *pins) release() {
 	p.files.mu.Lock()
 	defer p.files.mu.Unlock()
 	for _, l := range p.held {
-		if l.users--; l.users == 0 && l.err == nil { // one that could not be made is not kept
-			p.files.idle++
-		}
+		p.files.give(l)
 	}
-	p.held = nil
+	p.held, p.mirrors = nil, nil
 	p.files.sweep()
 }
 
-// acquire finds or makes the link of the file at path.
-func (f *files) acquire(path string, info fs.FileInfo, extension string) *link {
-	name := contentName(path, info) + extension
-	f.mu.Lock()
-	l, found := f.links[name]
+// give says that l has a user less. What could not be made is not kept, nor a mirror of nothing. It needs mu.
+func (f *files) give(l *link) {
+	if l.users--; l.users > 0 || l.err != nil {
+		return
+	}
+	switch {
+	case l.stale, l.mirror != nil && l.held == 0:
+		f.remove(l)
+	case l.held > 0:
+		l.idle = f.copies.PushBack(l)
+	default:
+		l.idle = f.names.PushBack(l)
+	}
+}
+
+// take finds the link of key, or else adds one, which the caller then makes. It needs mu.
+func (f *files) take(key, name string, size int64) (l *link, found bool) {
+	l, found = f.links[key]
 	if !found {
-		l = &link{path: filepath.Join(f.data, name), size: info.Size(), ready: make(chan struct{})}
-		f.links[name] = l
-	} else if l.users == 0 {
-		f.idle--
+		l = &link{key: key, path: filepath.Join(f.data, name), size: size, ready: make(chan struct{})}
+		f.links[key] = l
+	} else if l.idle != nil {
+		f.unlist(l)
 	}
 	l.users++
+	return l, found
+}
+
+// local finds or makes the link of the file at path.
+func (f *files) local(path string, info fs.FileInfo, extension string) *link {
+	name := contentName(path, info) + extension
+	f.mu.Lock()
+	l, found := f.take(name, name, info.Size())
 	f.mu.Unlock()
 	if found {
 		<-l.ready
@@ -152,54 +195,73 @@ func (f *files) acquire(path string, info fs.FileInfo, extension string) *link {
 	return l
 }
 
-// sweep removes idle names beyond the bounds, some in advance. It needs mu.
+// sweep removes idle names beyond the bound. It needs mu.
 func (f *files) sweep() {
-	if f.idle > maxIdleLinks {
-		f.evict(func(*link) bool { return f.idle > maxIdleLinks/2 })
-	}
-	if f.copied > f.space/2 {
-		f.evict(func(l *link) bool { return l.copy && f.copied > f.space/4 })
-	}
-}
-
-// evict removes the idle names that want says. It needs mu.
-func (f *files) evict(want func(*link) bool) {
-	for name, l := range f.links {
-		if l.users > 0 || !want(l) {
-			continue
-		}
-		_ = os.Remove(l.path)
-		delete(f.links, name)
-		f.idle--
-		if l.copy {
-			f.copied -= l.size
+	for _, idle := range []*queue.List{&f.names, &f.copies} {
+		for idle.Len() > maxIdleLinks {
+			f.remove(idle.Front().Value.(*link))
 		}
 	}
 }
 
-// reserve makes room for a copy of l.
-func (f *files) reserve(l *link) error {
+// remove removes a link without users. It needs mu.
+func (f *files) remove(l *link) {
+	f.unlist(l)
+	_ = os.Remove(l.path)
+	if f.links[l.key] == l {
+		delete(f.links, l.key)
+	}
+	f.copied -= l.held
+	l.held = 0
+}
+
+func (f *files) unlist(l *link) {
+	if l.idle != nil {
+		f.names.Remove(l.idle) // it is in one of the two
+		f.copies.Remove(l.idle)
+		l.idle = nil
+	}
+}
+
+// reserve makes room for n bytes of l, by removing what was not used for the longest time.
+func (f *files) reserve(l *link, n int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.copied+l.size > f.space {
-		f.evict(func(l *link) bool { return l.copy })
+	for f.copied+n > f.space && f.copies.Len() > 0 {
+		f.remove(f.copies.Front().Value.(*link))
 	}
-	if f.copied+l.size > f.space {
-		return &executors.Error{
-			Kind:  executors.KindMemory,
-			Cause: fmt.Errorf("copies of data files need more than %d bytes; a folder on the file system of the data needs none", f.space),
-		}
+	if f.copied+n > f.space {
+		return noRoom(fmt.Errorf("copies of data files, and what was read of object stores, need more than %d bytes", f.space))
 	}
-	f.copied += l.size
-	l.copy = true
+	f.copied += n
+	l.held += n
 	return nil
 }
 
-func (f *files) unreserve(l *link) {
+func (f *files) unreserve(l *link, n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.copied -= l.size
-	l.copy = false
+	f.copied -= n
+	l.held -= n
+}
+
+// drop makes the next statement start anew with the file of l, which goes with its last user.
+func (f *files) drop(l *link) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	l.stale = true
+	if f.links[l.key] == l {
+		delete(f.links, l.key)
+	}
+}
+
+// noRoom is the error of a statement whose files do not fit into the private folder.
+func noRoom(cause error) error {
+	return &executors.Error{
+		Kind:  executors.KindMemory,
+		Hint:  "the table's files need more room than executor.copies gives, or than the disk of executor.dir has",
+		Cause: cause,
+	}
 }
 
 func contentName(path string, info fs.FileInfo) string {
@@ -226,15 +288,22 @@ func (f *files) place(source string, info fs.FileInfo, l *link) error {
 	f.warn.Do(func() {
 		f.log.Warn("data files are copied because they cannot be linked; a folder on their file system avoids it", "folder", f.root)
 	})
-	if err := f.reserve(l); err != nil {
+	if err := f.reserve(l, l.size); err != nil {
 		return err
 	}
 	if err := copyFile(source, info, l.path); err != nil {
-		f.unreserve(l)
-		return dataError("%w", errors.Join(err, os.RemoveAll(l.path)))
+		f.unreserve(l, l.size)
+		err = errors.Join(err, os.RemoveAll(l.path))
+		if isFull(err) {
+			return noRoom(err)
+		}
+		return dataError("%w", err)
 	}
 	return nil
 }
+
+// isFull reports whether a disk was full.
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 func copyFile(source string, info fs.FileInfo, target string) error {
 	in, err := os.Open(source)

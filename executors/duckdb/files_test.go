@@ -69,13 +69,13 @@ func TestCopies(t *testing.T) {
 		return path
 	}
 	holding := &pins{files: f}
-	first, err := holding.open(write("a"), 100, ".parquet")
+	first, err := holding.open(nil, write("a"), 100, ".parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"b", "c", "d"} {
 		p := &pins{files: f}
-		if _, err := p.open(write(name), 100, ".parquet"); err != nil {
+		if _, err := p.open(nil, write(name), 100, ".parquet"); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		p.release()
@@ -88,17 +88,17 @@ func TestCopies(t *testing.T) {
 	}
 	full := &pins{files: f}
 	defer full.release()
-	if _, err := full.open(write("e"), 100, ".parquet"); err != nil {
+	if _, err := full.open(nil, write("e"), 100, ".parquet"); err != nil {
 		t.Error(err)
 	}
-	_, err = full.open(write("f"), 100, ".parquet")
+	_, err = full.open(nil, write("f"), 100, ".parquet")
 	if e, ok := errors.AsType[*executors.Error](err); !ok || e.Kind != executors.KindMemory {
 		t.Errorf("three copies of 100 bytes in 250: %v", err)
 	}
 	holding.release()
 	full.release()
-	if f.idle != len(f.links) {
-		t.Errorf("%d of %d names count as idle", f.idle, len(f.links))
+	if idle := f.names.Len() + f.copies.Len(); idle != len(f.links) {
+		t.Errorf("%d of %d names count as idle", idle, len(f.links))
 	}
 }
 

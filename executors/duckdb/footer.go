@@ -88,32 +88,44 @@ func (f *footers) read(l *link) (*footer, error) {
 }
 
 func readFooter(path string) (ft *footer, err error) {
+	err = withParquet(path, func(r *file.Reader, _ int64) error {
+		ft = &footer{rows: r.NumRows()}
+		if err := checkCodecs(r); err != nil {
+			return err
+		}
+		root := r.MetaData().Schema.Root()
+		for i := range root.NumFields() {
+			ft.columns = append(ft.columns, newNode(root.Field(i)))
+		}
+		ft.ids = anyID(ft.columns)
+		return nil
+	})
+	return ft, err
+}
+
+// withParquet hands the Parquet file at path, of which only the footer has been read, and its size to use.
+func withParquet(path string, use func(r *file.Reader, size int64) error) (err error) {
 	// The reader panics on some damaged footers.
 	defer func() {
 		if v := recover(); v != nil {
-			ft, err = nil, fmt.Errorf("damaged footer: %v", v)
+			err = fmt.Errorf("damaged footer: %v", v)
 		}
 	}()
 	in, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return err
+	}
 	r, err := file.NewParquetReader(in)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer r.Close()
-	ft = &footer{rows: r.NumRows()}
-	if err := checkCodecs(r); err != nil {
-		return nil, err
-	}
-	root := r.MetaData().Schema.Root()
-	for i := range root.NumFields() {
-		ft.columns = append(ft.columns, newNode(root.Field(i)))
-	}
-	ft.ids = anyID(ft.columns)
-	return ft, nil
+	return use(r, info.Size())
 }
 
 // codecs are the compressions that the engine reads. Its LZ4 is the raw one: the older framing of Hadoop's is not read.

@@ -19,14 +19,16 @@ import (
 
 // Prepared is one statement bound in the engine, on a connection of its own. It implements executors.Prepared.
 type Prepared struct {
-	x      *Executor
-	conn   *connection
-	pins   *pins
-	scans  []*scan
-	loaded bool
-	steady bool      // some relation hides rows, see reader
-	end    time.Time // the plan's deadline
-	mark   int       // see heap.go
+	x        *Executor
+	conn     *connection
+	pins     *pins
+	scans    []*scan
+	loaded   bool
+	fetched  bool // all that the scans read of object stores is there
+	requests requests
+	steady   bool      // some relation hides rows, see reader
+	end      time.Time // the plan's deadline
+	mark     int       // see heap.go
 	// verdict is why the guard ends the statement.
 	verdict atomic.Pointer[error]
 
@@ -37,7 +39,8 @@ type Prepared struct {
 	params  *arrow.Schema
 
 	mu      sync.Mutex
-	busy    bool // preparing or executing is at work, or a reader is open
+	giveUp  context.CancelFunc // ends what is fetched now, nil if nothing is
+	busy    bool               // preparing or executing is at work, or a reader is open
 	running *reader
 	closed  bool
 	idle    *sync.Cond // on mu; signalled when busy becomes false
@@ -77,6 +80,12 @@ func (x *Executor) prepareIn(ctx context.Context, user owner, p *plan.Plan) (_ *
 	if err := x.guard.admit(ctx, s); err != nil {
 		return nil, err
 	}
+	s.end = p.Deadline()
+	ctx, cancel := s.until(ctx)
+	defer cancel()
+	if err := s.openObjects(ctx, p.Relations()); err != nil {
+		return nil, s.reason(ctx, err)
+	}
 	stop := s.conn.interruptOn(ctx)
 	defer stop()
 	turn, err := s.conn.engine.turns.take(ctx)
@@ -92,7 +101,6 @@ func (x *Executor) prepareIn(ctx context.Context, user owner, p *plan.Plan) (_ *
 }
 
 func (s *Prepared) prepare(p *plan.Plan) error {
-	s.end = p.Deadline()
 	alike := slices.ContainsFunc(p.Relations(), func(r plan.Relation) bool { return r.Barrier })
 	for i := range p.Relations() {
 		sc, err := s.x.openScan(&p.Relations()[i], s.pins, alike)
@@ -118,6 +126,9 @@ func (s *Prepared) stop(err error) {
 	s.conn.interrupt()
 	s.mu.Lock()
 	running := s.running
+	if s.giveUp != nil {
+		s.giveUp()
+	}
 	s.mu.Unlock()
 	if running != nil {
 		go running.end(err) // it waits for the engine
@@ -323,6 +334,9 @@ func (s *Prepared) Close() error {
 	}
 	s.closed = true
 	running := s.running
+	if s.giveUp != nil {
+		s.giveUp()
+	}
 	s.mu.Unlock()
 	s.conn.interrupt()
 	if running != nil {

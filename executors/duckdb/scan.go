@@ -35,6 +35,7 @@ type scan struct {
 	arms     []*arm
 	deletes  []*link // by Scan.Deletes
 	keys     []keyTable
+	wants    []want
 }
 
 // keyTable is a temporary table of packed keys of rows that are deleted by position.
@@ -54,22 +55,15 @@ func (x *Executor) openScan(r *plan.Relation, p *pins, alike bool) (*scan, error
 			return nil, internal("field id %d", f.ID)
 		}
 	}
-	for i, d := range r.Scan.Deletes {
-		l, err := p.open(d.Path, d.Size, deleteExtension(d.Kind))
-		if err != nil {
+	for i := range r.Scan.Deletes {
+		if err := x.openDelete(s, &r.Scan.Deletes[i], p); err != nil {
 			return nil, err
 		}
-		if d.Kind != plan.DeletionVector {
-			if err := x.checkDelete(&r.Scan.Deletes[i], l); err != nil {
-				return nil, err
-			}
-		}
-		s.deletes = append(s.deletes, l)
 	}
 	chained := newChains(&r.Scan)
 	arms := map[string]*arm{}
 	for i, f := range r.Scan.Files {
-		l, err := p.open(f.Path, f.Size, ".parquet")
+		l, err := p.open(r.Scan.Objects, f.Path, f.Size, dataExtension)
 		if err != nil {
 			return nil, err
 		}
@@ -83,6 +77,9 @@ func (x *Executor) openScan(r *plan.Relation, p *pins, alike bool) (*scan, error
 		lay, err := newLayout(r.Scan.Fields, ft, f.Mapping)
 		if err != nil {
 			return nil, err
+		}
+		if l.mirror != nil {
+			s.wants = append(s.wants, want{mirror: l.mirror, parts: columnsOf(r.Scan.Fields, ft, f.Mapping)})
 		}
 		keyed, err := hasPositions(&r.Scan, f)
 		if err != nil {
@@ -103,6 +100,26 @@ func (x *Executor) openScan(r *plan.Relation, p *pins, alike bool) (*scan, error
 		}
 	}
 	return s, nil
+}
+
+// openDelete makes a delete file readable.
+func (x *Executor) openDelete(s *scan, d *plan.DeleteFile, p *pins) error {
+	l, err := p.open(s.relation.Scan.Objects, d.Path, d.Size, deleteExtension(d.Kind))
+	if err != nil {
+		return err
+	}
+	s.deletes = append(s.deletes, l)
+	w := want{mirror: l.mirror, parts: []int64{d.Offset}, vector: d}
+	if d.Kind != plan.DeletionVector {
+		w.vector = nil
+		if w.parts, err = x.checkDelete(d, l); err != nil {
+			return err
+		}
+	}
+	if l.mirror != nil {
+		s.wants = append(s.wants, w)
+	}
+	return nil
 }
 
 // constantIDs lists the fields that the file lacks and that its partition tells, ascending.

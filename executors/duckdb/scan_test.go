@@ -47,7 +47,7 @@ func BenchmarkPrepareGoverned(b *testing.B) {
 }
 
 // writeParquet writes a file with an engine of its own, which is not locked down.
-func writeParquet(t *testing.T, folder, name, query, options string) (string, int64) {
+func writeParquet(t testing.TB, folder, name, query, options string) (string, int64) {
 	t.Helper()
 	var db bindings.Database
 	if bindings.Open(":memory:", &db) == bindings.StateError {
@@ -71,7 +71,13 @@ func writeParquet(t *testing.T, folder, name, query, options string) (string, in
 }
 
 // scanRows reads a relation without a policy, straight from its scan.
-func scanRows(t *testing.T, x *Executor, r *plan.Relation) (string, error) {
+func scanRows(t testing.TB, x *Executor, r *plan.Relation) (string, error) {
+	t.Helper()
+	return scanWhere(t, x, r, "")
+}
+
+// scanWhere is scanRows with a condition on the scan's columns.
+func scanWhere(t testing.TB, x *Executor, r *plan.Relation, condition string) (string, error) {
 	t.Helper()
 	s, err := x.newPrepared(owner{})
 	if err != nil {
@@ -79,6 +85,9 @@ func scanRows(t *testing.T, x *Executor, r *plan.Relation) (string, error) {
 	}
 	defer s.Close()
 	defer s.free()
+	if err := s.openObjects(t.Context(), []plan.Relation{*r}); err != nil {
+		return "", err
+	}
 	sc, err := x.openScan(r, s.pins, false)
 	if err != nil {
 		return "", err
@@ -90,12 +99,15 @@ func scanRows(t *testing.T, x *Executor, r *plan.Relation) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if condition != "" {
+		text = "SELECT * FROM (" + text + ") WHERE " + condition
+	}
 	if err := s.bind(&statement{text: text, shape: "SELECT 1", governed: "SELECT 1"}, 0); err != nil {
 		return "", fmt.Errorf("%w: %w", err, cause1(err))
 	}
 	s.free()
 	s.scans = []*scan{sc}
-	reader, err := s.Execute(context.Background(), nil)
+	reader, err := s.Execute(t.Context(), nil)
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"gatehouse/audit"
 	"gatehouse/catalog"
 	"gatehouse/classify"
+	"gatehouse/executors"
 	"gatehouse/plan"
 	"gatehouse/policy"
 )
@@ -409,6 +410,9 @@ func (g *Gateway) catalog(name string) (catalog.Catalog, string) {
 
 // unreadable gives a fault of a visible table's data our own words.
 func unreadable(ts []*table, err error) error {
+	if e := executors.StoreError(err); e != nil && e.Kind != executors.KindData { // what is missing is said of the table below
+		return e
+	}
 	var p *plan.UnreadableError
 	if errors.As(err, &p) {
 		return &UnreadableError{Table: p.Table, Why: p.Why, cause: p.Cause}

@@ -105,6 +105,12 @@ func configSkeletonWith(tls, catalog string) string {
 	return strings.Replace(strings.Replace(configSkeleton, "%s", tls, 1), "%s", catalog, 1)
 }
 
+// s3Change gives a catalog a place in an object store.
+func s3Change(root, keys string) map[string]string {
+	const uri = "uri: https://catalog.example.com"
+	return map[string]string{uri: uri + "\n    roots: [\"" + root + "\"]\n    s3: {" + keys + "}"}
+}
+
 // TestRefusals changes goodConfig in one way each.
 func TestRefusals(t *testing.T) {
 	type change map[string]string // from text to text
@@ -156,6 +162,23 @@ func TestRefusals(t *testing.T) {
 		{"roots of PostgreSQL", change{"uri: catalog.db": "uri: postgres:dsn"}, "catalogs.lake.roots", "is missing", ""},
 		{"root of everything", change{"uri: catalog.db": "uri: catalog.db\n    roots: [/]"}, "catalogs.lake.roots[0]", "whole file system", ""},
 		{"key of the other type", change{"uri: catalog.db": "uri: catalog.db\n    warehouse: x"}, "catalogs.lake.warehouse", "type rest", ""},
+		{"a place without a store", change{"uri: https://catalog.example.com": "uri: https://catalog.example.com\n    roots: [\"s3://lake/warehouse\"]"}, "catalogs.far.s3", "is missing", ""},
+		{"a store without a place", change{"uri: https://catalog.example.com": "uri: https://catalog.example.com\n    s3: {region: eu-central-1}"}, "catalogs.far.roots", "add s3://BUCKET/PREFIX", ""},
+		{"a place on Google's", s3Change("gs://lake", "region: eu-central-1"), "catalogs.far.roots[0]", "Google Cloud Storage, which is not read", ""},
+		{"a place on Azure", s3Change("abfss://lake@x.dfs.core.windows.net/a", "region: eu-central-1"), "catalogs.far.roots[0]", "Azure storage, which is not read", ""},
+		{"no bucket", s3Change("s3:///x", "region: eu-central-1"), "catalogs.far.roots[0]", "is no place", ""},
+		{"a place that goes up", s3Change("s3://lake/a/..", "region: eu-central-1"), "catalogs.far.roots[0]", "is no place", ""},
+		{"a store somewhere", s3Change("s3://lake", "path_style: true"), "catalogs.far.s3.region", "is missing", ""},
+		{"a store over http", s3Change("s3://lake", "endpoint: \"http://minio.example.com\""), "catalogs.far.s3.endpoint", "http is for loopback", ""},
+		{"a store with a path", s3Change("s3://lake", "endpoint: \"https://minio.example.com/s3\""), "catalogs.far.s3.endpoint", "without a path", ""},
+		{"no region", s3Change("s3://lake", "region: \"evil.example.com/\""), "catalogs.far.s3.region", "is no region", ""},
+		{"no authority", s3Change("s3://lake", "region: eu-central-1, ca: users.yaml"), "catalogs.far.s3.ca", "holds no certificate", ""},
+		{"unknown credentials", s3Change("s3://lake", "region: eu-central-1, credentials: env"), "catalogs.far.s3.credentials", "vended and keys", ""},
+		{"keys that are not used", s3Change("s3://lake", "region: eu-central-1, access_key_id: AKIA"), "catalogs.far.s3.access_key_id", "is not used", ""},
+		{"keys without an id", s3Change("s3://lake", "region: eu-central-1, credentials: keys, secret_access_key_file: hash.key"), "catalogs.far.s3.access_key_id", "is missing", ""},
+		{"keys without a secret", s3Change("s3://lake", "region: eu-central-1, credentials: keys, access_key_id: AKIA"), "catalogs.far.s3.secret_access_key_file", "is missing", ""},
+		{"no such secret", s3Change("s3://lake", "region: eu-central-1, credentials: keys, access_key_id: AKIA, secret_access_key_file: no.key"), "catalogs.far.s3.secret_access_key_file", "no such file", ""},
+		{"a database that gives credentials", change{"uri: catalog.db": "uri: catalog.db\n    roots: [\"s3://lake\"]\n    s3: {region: eu-central-1, credentials: vended}"}, "catalogs.lake.s3.credentials", "type rest", ""},
 		{"no policy", change{"  dir: policy\n": ""}, "policy", "there is no policy", ":18:"},
 		{"no policy folder", change{"dir: policy": "dir: polizei"}, "policy.dir", "is no folder", ":19:"},
 		{"two policies", change{"dir: policy": "dir: policy\n  bundle: {url: \"https://b.example.com/b\", key_file: tls.crt}"}, "policy", "two sources", ""},
@@ -217,6 +240,42 @@ func TestSecretFiles(t *testing.T) {
 		var wrong *ConfigError
 		if !errors.As(err, &wrong) || len(wrong.Problems) != 1 || wrong.Problems[0].Key != key || !strings.Contains(err.Error(), "chmod") {
 			t.Errorf("%s for everybody: %v", file, err)
+		}
+	}
+}
+
+// TestObjectStores: the ways to name a store that are accepted, as controls of the refusals, and files of secrets that others may read.
+func TestObjectStores(t *testing.T) {
+	with := func(lake, far string) string {
+		return strings.NewReplacer("uri: catalog.db", "uri: catalog.db\n    "+lake, "uri: https://catalog.example.com", "uri: https://catalog.example.com\n    "+far).Replace(goodConfig)
+	}
+	const keys = `roots: ["s3://lake/warehouse/"]` + "\n    s3: {endpoint: \"https://minio.example.com:9000\", path_style: true, access_key_id: AKIA, secret_access_key_file: hash.key, session_token_file: hash.key}"
+	const vended = `roots: [".", "s3a://lake"]` + "\n    s3: {region: eu-central-1}"
+	text := with(keys, vended)
+	cfg, err := load(t, configFolder(t), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lake, far := cfg.Catalogs["lake"], cfg.Catalogs["far"]; lake.vends() || !far.vends() || lake.Roots[0] != "s3://lake/warehouse/" || far.Roots[1] != "s3a://lake" || !filepath.IsAbs(lake.S3.SecretFile) {
+		t.Errorf("%+v, %+v", lake, far)
+	}
+	for name, c := range cfg.Catalogs {
+		made, err := openCatalog(name, CatalogConfig{Type: "rest", URI: "https://catalog.example.com", Roots: c.Roots, S3: c.S3})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_ = made.Close()
+	}
+	for _, key := range []string{"secret_access_key_file", "session_token_file"} {
+		dir := configFolder(t)
+		if err := os.WriteFile(filepath.Join(dir, "open.key"), []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := load(t, dir, strings.Replace(text, key+": hash.key", key+": open.key", 1))
+		var wrong *ConfigError
+		if !errors.As(err, &wrong) || len(wrong.Problems) != 1 || wrong.Problems[0].Key != "catalogs.lake.s3."+key || !strings.Contains(err.Error(), "chmod 600") {
+			t.Errorf("%s for everybody: %v", key, err)
 		}
 	}
 }

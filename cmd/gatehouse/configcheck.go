@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gatehouse/objects"
 )
 
 // resolve makes relative paths absolute, below dir.
@@ -35,7 +37,12 @@ func (c *Config) resolve(dir string) {
 	for name, cat := range c.Catalogs {
 		abs(&cat.ServiceToken)
 		for i := range cat.Roots {
-			abs(&cat.Roots[i])
+			if !objects.IsObject(cat.Roots[i]) {
+				abs(&cat.Roots[i])
+			}
+		}
+		for _, p := range []*string{&cat.S3.CA, &cat.S3.SecretFile, &cat.S3.SessionToken} {
+			abs(p)
 		}
 		if file, ok := strings.CutPrefix(cat.URI, postgresPrefix); ok {
 			abs(&file)
@@ -267,6 +274,8 @@ func (c Config) checkCatalogs(k *checker) {
 		default:
 			k.add(key+".type", "is not known", "there are sql and rest")
 		}
+		k.roots(key, c.Catalogs[name])
+		k.s3(key+".s3", c.Catalogs[name])
 	}
 }
 
@@ -289,13 +298,6 @@ func (k *checker) sqlCatalog(key string, cat CatalogConfig) {
 		}
 	default:
 		k.file(key+".uri", cat.URI)
-	}
-	for i, root := range cat.Roots {
-		if info, err := os.Stat(root); err != nil || !info.IsDir() {
-			k.add(fmt.Sprintf("%s.roots[%d]", key, i), root+" is no folder", "name the folder that holds the tables' files")
-		} else if filepath.Dir(root) == root {
-			k.add(fmt.Sprintf("%s.roots[%d]", key, i), "is the whole file system", "name the folder that holds the tables' files")
-		}
 	}
 }
 

@@ -39,32 +39,45 @@ type Keys struct{ ID, Secret string }
 
 // Server is a running S3 server, which ends with its test.
 type Server struct {
-	Endpoint string // http://127.0.0.1:PORT
+	Endpoint string // http://127.0.0.1:PORT; of localhost:PORT, with buckets in the name of the host, too
 	Owner    Keys   // may do everything
 	Reader   Keys   // may GET every object of the bucket, and nothing else
 	Stranger Keys   // is known to the server, and may do nothing
+
+	program, dir string
 }
 
 // Start starts a server with an empty bucket. The test is skipped, with the reason, where the server's program is not there and cannot
 // be installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	program := install(t)
-	s := &Server{Owner: Keys{"OWNERKEY", "owner-secret-61c0"}, Reader: Keys{"READERKEY", "reader-secret-8d2f"}, Stranger: Keys{"STRANGERKEY", "stranger-secret-17ab"}}
-	dir := t.TempDir()
-	s.users(t, filepath.Join(dir, "users"))
-	root := filepath.Join(dir, "root")
-	if err := os.Mkdir(root, 0o700); err != nil {
+	s := &Server{program: install(t), dir: t.TempDir(), Owner: Keys{"OWNERKEY", "owner-secret-61c0"}, Reader: Keys{"READERKEY", "reader-secret-8d2f"}, Stranger: Keys{"STRANGERKEY", "stranger-secret-17ab"}}
+	s.users(t, filepath.Join(s.dir, "users"))
+	if err := os.Mkdir(filepath.Join(s.dir, "root"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	s.Endpoint = s.start(t, "--keep-alive")
+	s.prepare(t)
+	return s
+}
+
+// ForWriters starts a second process over the same objects, which ends each connection after one answer, and returns its endpoint. The
+// first one, which does not, takes bodies of uploads in parts for requests (versitygw v1.8.0).
+func (s *Server) ForWriters(t testing.TB) string {
+	t.Helper()
+	return s.start(t)
+}
+
+// start starts a process and returns its endpoint.
+func (s *Server) start(t testing.TB, options ...string) string {
+	t.Helper()
 	for range 5 { // another process may take the port in between
-		if s.run(t, program, dir, root) {
-			s.prepare(t)
-			return s
+		if endpoint, ok := s.run(t, options); ok {
+			return endpoint
 		}
 	}
 	t.Fatal("the S3 server does not start")
-	return nil
+	return ""
 }
 
 func (s *Server) users(t testing.TB, dir string) {
@@ -82,7 +95,7 @@ func (s *Server) users(t testing.TB, dir string) {
 }
 
 // run starts the program on a free port and waits until it answers.
-func (s *Server) run(t testing.TB, program, dir, root string) bool {
+func (s *Server) run(t testing.TB, options []string) (endpoint string, ok bool) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +103,9 @@ func (s *Server) run(t testing.TB, program, dir, root string) bool {
 	address := l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
-	cmd := exec.Command(program, "--port", address, "--quiet", "--keep-alive", "--health", "/health", "--iam-dir", filepath.Join(dir, "users"),
-		"--virtual-domain", "localhost:"+port, "posix", root)
+	options = append(options, "--port", address, "--quiet", "--health", "/health", "--iam-dir", filepath.Join(s.dir, "users"),
+		"--virtual-domain", "localhost:"+port, "posix", filepath.Join(s.dir, "root"))
+	cmd := exec.Command(s.program, options...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY_ID=" + s.Owner.ID, "ROOT_SECRET_ACCESS_KEY=" + s.Owner.Secret}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var out bytes.Buffer
@@ -101,23 +115,23 @@ func (s *Server) run(t testing.TB, program, dir, root string) bool {
 	}
 	ended := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(ended) }()
-	s.Endpoint = "http://" + address
+	endpoint = "http://" + address
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		select {
 		case <-ended:
 			t.Logf("the S3 server ended: %s", out.String())
-			return false
+			return "", false
 		case <-time.After(20 * time.Millisecond):
 		}
-		if resp, err := http.Get(s.Endpoint + "/health"); err == nil {
+		if resp, err := http.Get(endpoint + "/health"); err == nil {
 			_ = resp.Body.Close()
 			t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
-			return true
+			return endpoint, true
 		}
 	}
 	_ = cmd.Process.Kill()
 	<-ended
-	return false
+	return "", false
 }
 
 // prepare makes the bucket and lets Reader read it.

@@ -20,6 +20,7 @@ install() {
 }
 
 python_client() { python3 -m venv --copies . && bin/python -m pip install --quiet --disable-pip-version-check -r "$here/python/requirements.txt"; }
+pyiceberg_client() { python3 -m venv --copies . && bin/python -m pip install --quiet --disable-pip-version-check -r "$here/pyiceberg/requirements.txt"; }
 java_client() { mvn -q -B -f "$here/java/pom.xml" dependency:copy-dependencies -DoutputDirectory="$PWD"; }
 node_client() { cp "$here/node/package.json" . && npm install --silent --no-audit --no-fund --ignore-scripts; }
 
@@ -28,6 +29,7 @@ s3=v1.8.0 # objects/objectstest has the same
 
 need python3 python3-venv; need java openjdk-17-jdk-headless; need mvn maven; need node nodejs; need npm npm
 echo "PYTHON_CLIENT=$(install python "$(key "$here/python/requirements.txt")" python_client)"
+echo "PYICEBERG_CLIENT=$(install pyiceberg "$(key "$here/pyiceberg/requirements.txt")" pyiceberg_client)"
 echo "JAVA_CLIENT=$(install java "$(key "$here/java/pom.xml")" java_client)"
 echo "NODE_CLIENT=$(install node "$(key "$here/node/package.json")" node_client)"
 echo "S3_SERVER=$(install versitygw "$s3" s3_server)"

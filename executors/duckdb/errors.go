@@ -123,6 +123,8 @@ func lateKind(kind executors.Kind, message string) executors.Kind {
 		return executors.KindArgument
 	case strings.Contains(message, "Maximum grouping set count"), strings.Contains(message, "Cannot copy BoundSubqueryExpression"):
 		return executors.KindBind
+	case strings.HasPrefix(message, "Invalid Error: TProtocolException"):
+		return executors.KindData // no page of a Parquet file
 	default:
 		return kind
 	}

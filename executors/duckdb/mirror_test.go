@@ -193,13 +193,15 @@ func writeArrow(t testing.TB, path string, properties []parquet.WriterProperty) 
 	return path
 }
 
-// subsets are sets of fields: each alone, all but each, all, none, and some more.
+// subsets are sets of fields: each alone, all, none, and some more.
 func subsets(fields []plan.Field) [][]plan.Field {
 	out := [][]plan.Field{nil, fields}
 	random := rand.New(rand.NewPCG(3, 4))
 	for i := range fields {
-		out = append(out, []plan.Field{fields[i]}, slices.Delete(slices.Clone(fields), i, i+1))
-		out = append(out, slices.DeleteFunc(slices.Clone(fields), func(plan.Field) bool { return random.IntN(2) == 0 }))
+		out = append(out, []plan.Field{fields[i]})
+		if i%2 == 0 {
+			out = append(out, slices.DeleteFunc(slices.Clone(fields), func(plan.Field) bool { return random.IntN(2) == 0 }))
+		}
 	}
 	return out
 }

@@ -1,0 +1,109 @@
+package duckdb
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"gatehouse/auth"
+	"gatehouse/executors"
+	"gatehouse/executors/executortest"
+	"gatehouse/objects"
+	"gatehouse/objects/objectstest"
+	"gatehouse/plan"
+)
+
+// anybody takes every credential: plans are changed after they were signed.
+type anybody struct{}
+
+func (anybody) Verify(auth.Secret, auth.TaskClaims) (auth.TaskClaims, error) {
+	return auth.TaskClaims{}, nil
+}
+
+// moved runs plans over local files as if the files lay in an object store. It puts each there when a plan first names it.
+type moved struct {
+	*Executor
+	t      testing.TB
+	server *objectstest.Server
+	store  objects.Store
+	folder string
+
+	mu   sync.Mutex
+	size map[string]int64 // of what was put, by location
+}
+
+func (m *moved) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepared, error) {
+	relations := p.Relations()
+	for i := range relations {
+		r := &relations[i]
+		r.Scan.Objects = m.store
+		for j := range r.Scan.Files {
+			m.move(&r.Scan.Files[j].Path, &r.Scan.Files[j].Size, false)
+		}
+		for j := range r.Scan.Deletes {
+			d := &r.Scan.Deletes[j]
+			m.move(&d.Path, &d.Size, d.Kind == plan.PositionDeletes)
+		}
+		digest, err := r.PayloadDigest()
+		if err != nil {
+			return nil, err
+		}
+		r.Task.Digest = digest
+	}
+	return m.Executor.Prepare(ctx, p)
+}
+
+// move puts a file into the store, unless it is not there or not what its manifest says. Positional deletes name data files, so these are
+// written anew.
+func (m *moved) move(location *string, size *int64, names bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	path, err := plan.LocalPath(*location)
+	if err != nil {
+		return
+	}
+	to := m.server.Location(strings.TrimPrefix(path, "/"))
+	if _, done := m.size[to]; !done {
+		source := path
+		if names {
+			source, _ = writeParquet(m.t, m.folder, fmt.Sprintf("%d.parquet", len(m.size)),
+				fmt.Sprintf("SELECT 's3://%s' || regexp_replace(file_path, '^file:(//)?', '') AS file_path, pos FROM read_parquet(%s)", objectstest.Bucket, literal(path)),
+				fmt.Sprintf(", FIELD_IDS {file_path: %d, pos: %d}", executors.DeletePathID, executors.DeletePositionID))
+		}
+		data, err := os.ReadFile(source)
+		if err != nil || !names && int64(len(data)) != *size {
+			return
+		}
+		m.server.Put(m.t, strings.TrimPrefix(path, "/"), data)
+		m.size[to] = int64(len(data))
+	}
+	*location, *size = to, m.size[to]
+}
+
+// TestZooInStore reads the test tables from a server, by the smallest parts.
+func TestZooInStore(t *testing.T) {
+	server := objectstest.Start(t)
+	var m *moved
+	executortest.RunZoo(t, func(p executortest.Parts) (executors.Executor, error) {
+		x, err := New(Config{Verifier: anybody{}, HashKey: p.HashKey, Allocator: p.Allocator, Now: p.Now, Dir: t.TempDir()})
+		if err != nil {
+			return nil, err
+		}
+		m = &moved{
+			Executor: sparse(x), t: t, server: server, folder: t.TempDir(), size: map[string]int64{},
+			store: server.Store(t, server.Reader),
+		}
+		return m, nil
+	})
+	if len(m.size) < 100 {
+		t.Errorf("only %d files were in the store", len(m.size))
+	}
+	files, err := filepath.Glob(filepath.Join(m.files.data, "*-*"))
+	if err != nil || len(files) < 100 {
+		t.Errorf("%d mirrors, %v", len(files), err)
+	}
+}

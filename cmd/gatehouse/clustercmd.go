@@ -42,6 +42,8 @@ func runCluster(ctx context.Context, args []string, env environment) int {
 	fs.IntVar(&c.Executors, "executors", 2, "`number` of executors")
 	fs.IntVar(&c.Cores, "cores", 1, "tasks at once of each executor, a `number`")
 	fs.StringVar(&memory, "memory", "1GiB", "memory of each executor, a `size`")
+	storesFlag(fs, &c.Stores)
+	fs.StringVar(&c.StoreAuthorities, "store-authorities", "", "PEM `file` of who signs certificates of stores; default: whom the system trusts")
 	fs.Usage = func() {
 		fmt.Fprint(env.stderr, clusterHelp)
 		fs.PrintDefaults()
@@ -114,6 +116,7 @@ func runMaterial(args []string, env environment) int {
 		m.Executors = append(m.Executors, h)
 		return nil
 	})
+	storesFlag(fs, &m.Stores)
 	fs.IntVar(&m.Port, "port", 31340, "the first of four `port`s: the scheduler's for gateways and for executors, an executor's for results and for commands")
 	fs.IntVar(&m.Cores, "cores", 4, "tasks at once of each executor, a `number`")
 	fs.StringVar(&m.Work, "work", "/var/lib/gatehouse-executor/work", "an executor's `folder` for shuffles, results and spills")
@@ -137,6 +140,14 @@ func runMaterial(args []string, env environment) int {
 	}
 	fmt.Fprintf(env.stdout, "%s has a folder for each process, valid for a year. The authorities' keys in it belong on no machine of the cluster.\n", m.Dir)
 	return exitOK
+}
+
+// storesFlag adds the object stores that executors may call.
+func storesFlag(fs *flag.FlagSet, stores *[]string) {
+	fs.Func("store", "an object `store` that executors may call: https://host, https://*.host with buckets in front; may be given several times", func(s string) error {
+		*stores = append(*stores, s)
+		return nil
+	})
 }
 
 // besideProgram is the folder of this program.

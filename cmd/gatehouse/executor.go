@@ -82,12 +82,16 @@ func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, reg pr
 	if err != nil {
 		return nil, err
 	}
+	seal, err := cluster.SealKey(dir)
+	if err != nil {
+		return nil, err
+	}
 	sizes, err := cfg.sizes()
 	if err != nil {
 		return nil, err
 	}
 	return ballista.New(ballista.Config{
 		Local: embedded, Choices: cfg.Executor.choices(), LocalBytes: sizes[above], Verifier: v, Issuer: issuer, Minter: minter,
-		Scheduler: address, TLS: tls, Log: log, Metrics: reg,
+		Executors: seal, Scheduler: address, TLS: tls, Log: log, Metrics: reg,
 	})
 }

@@ -3,17 +3,20 @@
 //
 // Every relation of a statement is one scan node to the cluster's optimiser. What the node reads and shows is a payload made here: files,
 // deleted rows, the policy's filter, masks. A credential signed here binds each payload to its user, statement and relation, and an
-// executor runs it only while the credential verifies. The scheduler and the executors hold no key that could sign one.
+// executor runs it only while the credential verifies. The scheduler and the executors hold no key that could sign one. Files in an object
+// store are read by URLs that are signed here, for each statement anew, and sealed for the executors: a storage's credential goes to nobody.
 //
 // The executor beside it in the process says which types a statement has and whether it binds, so that both executors agree; it also
 // runs what the cluster cannot, if the configuration says so.
 //
-// To read it in order: ballista.go (what there is), prepare.go (one statement), statement.go and payload.go (what is sent), client.go (one
+// To read it in order: ballista.go (what there is), prepare.go (one statement), statement.go, payload.go,
+// deletes.go and seal.go (what is sent), client.go (one
 // run), results.go and column.go (its rows), watch.go (what an operator sees of it).
 package ballista
 
 import (
 	"context"
+	"crypto/hpke"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -40,7 +43,9 @@ type Config struct {
 	Verifier   auth.Verifier // checks the credentials of plans
 	Issuer     string        // the gateway's name in credentials; "" accepts any that Verifier does, and signs as Minter does
 	Minter     auth.Minter   // signs the credentials of task groups; the executors have its public key
-	Scheduler  string        // host and port of the scheduler's service for gateways
+	// Executors is the key for what only the cluster's executors may know. Without it they read no object store.
+	Executors hpke.PublicKey
+	Scheduler string // host and port of the scheduler's service for gateways
 	// TLS has the gateway's certificate, and as roots the authority of the cluster.
 	TLS *tls.Config
 	// GroupBytes is how much one task reads, about; default: 32 MiB.

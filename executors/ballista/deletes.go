@@ -1,6 +1,7 @@
 package ballista
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -12,30 +13,45 @@ import (
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
+	"golang.org/x/sync/errgroup"
 
 	"gatehouse/executors"
+	"gatehouse/objects"
 	"gatehouse/plan"
 )
 
-// deletes reads the delete files of one scan, each once.
+// deletes are the delete files of one scan, by their place in it, each read once.
 type deletes struct {
-	scan *plan.Scan
-	// byPath are the positions of a positional delete file by the data files that it names.
-	byPath map[int]map[string][]int64
+	scan    *plan.Scan
+	vectors [][]int64
+	byPath  []map[string][]int64 // a positional delete file's positions by the data files that it names
 }
 
-func newDeletes(s *plan.Scan) *deletes {
-	return &deletes{scan: s, byPath: map[int]map[string][]int64{}}
+// requests is how many files of deletes are read at once where each takes a while.
+const requests = 8
+
+// loadDeletes reads those of a scan's delete files that hold positions.
+func loadDeletes(ctx context.Context, s *plan.Scan) (*deletes, error) {
+	d := &deletes{scan: s, vectors: make([][]int64, len(s.Deletes)), byPath: make([]map[string][]int64, len(s.Deletes))}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(1)
+	if s.Objects != nil {
+		g.SetLimit(requests)
+	}
+	for i := range s.Deletes {
+		if !slices.ContainsFunc(s.Files, func(f plan.File) bool { return slices.Contains(f.Deletes, i) }) {
+			continue
+		}
+		g.Go(func() error { return d.load(ctx, i) })
+	}
+	return d, g.Wait()
 }
 
 // of returns the deleted positions of a data file as executors read them: ascending, each as the varint of its distance from the one before.
 // The equality deletes that apply are given by their place in the scan.
-func (d *deletes) of(ctx context.Context, f *plan.File) (deleted []byte, equality []int32, err error) {
+func (d *deletes) of(f *plan.File) (deleted []byte, equality []int32, err error) {
 	var positions []int64
 	for _, i := range f.Deletes {
-		if err := ctx.Err(); err != nil {
-			return nil, nil, err
-		}
 		if i < 0 || i >= len(d.scan.Deletes) {
 			return nil, nil, internal("delete file %d of %d", i, len(d.scan.Deletes))
 		}
@@ -43,11 +59,7 @@ func (d *deletes) of(ctx context.Context, f *plan.File) (deleted []byte, equalit
 			equality = append(equality, int32(i))
 			continue
 		}
-		found, err := d.positions(i, f)
-		if err != nil {
-			return nil, nil, err
-		}
-		positions = append(positions, found...)
+		positions = append(append(positions, d.vectors[i]...), d.byPath[i][f.Path]...)
 	}
 	slices.Sort(positions)
 	positions = slices.Compact(positions)
@@ -62,56 +74,40 @@ func (d *deletes) of(ctx context.Context, f *plan.File) (deleted []byte, equalit
 	return deleted, equality, nil
 }
 
-func (d *deletes) positions(i int, f *plan.File) ([]int64, error) {
+// load reads one delete file.
+func (d *deletes) load(ctx context.Context, i int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	df := &d.scan.Deletes[i]
-	path, err := localPath(df.Path)
+	if df.Kind == plan.EqualityDeletes {
+		return nil // executors do
+	}
+	in, done, err := openDeletes(ctx, d.scan, df)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if info, err := os.Stat(path); err != nil || info.Size() != df.Size {
-		return nil, dataError("%s is not the file that its manifest names: %w", path, errors.Join(err))
-	}
+	defer done()
 	switch df.Kind {
 	case plan.DeletionVector:
-		found, err := readVector(path, df)
-		if err != nil {
-			return nil, dataError("%s: %w", path, err)
-		}
-		return found, nil
+		d.vectors[i], err = readVector(in, df)
 	case plan.PositionDeletes:
-		if d.byPath[i] == nil {
-			if d.byPath[i], err = readPositions(path, df.Rows); err != nil {
-				return nil, dataError("%s: %w", path, err)
-			}
-		}
-		return d.byPath[i][f.Path], nil
+		d.byPath[i], err = readPositions(in, df.Rows)
+	default:
+		return unsupported("reading this kind of delete files", nil)
 	}
-	return nil, unsupported("reading this kind of delete files", nil)
-}
-
-func readVector(path string, d *plan.DeleteFile) ([]int64, error) {
-	in, err := os.Open(path)
+	if e := executors.StoreError(err); e != nil {
+		return e
+	}
 	if err != nil {
-		return nil, err
+		return dataError("%s: %w", df.Path, err)
 	}
-	defer in.Close()
-	bitmap, err := executors.ReadDeletionVector(in, d.Size, d)
-	if err != nil {
-		return nil, err
-	}
-	var out []int64
-	for p := range bitmap.Positions() {
-		if p > math.MaxInt64 {
-			return nil, fmt.Errorf("position %d", p)
-		}
-		out = append(out, int64(p))
-	}
-	return out, nil
+	return ctx.Err()
 }
 
 // readPositions reads a positional delete file.
-func readPositions(path string, rows int64) (map[string][]int64, error) {
-	r, err := file.OpenParquetFile(path, false)
+func readPositions(in parquet.ReaderAtSeeker, rows int64) (map[string][]int64, error) {
+	r, err := file.NewParquetReader(in)
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +175,71 @@ func readGroup(g *file.RowGroupReader, pathAt, positionAt int, out map[string][]
 		out[string(path[i])] = append(out[string(path[i])], position[i])
 	}
 	return nil
+}
+
+func readVector(in io.ReaderAt, d *plan.DeleteFile) ([]int64, error) {
+	bitmap, err := executors.ReadDeletionVector(in, d.Size, d)
+	if err != nil {
+		return nil, err
+	}
+	var out []int64
+	for p := range bitmap.Positions() {
+		if p > math.MaxInt64 {
+			return nil, fmt.Errorf("position %d", p)
+		}
+		out = append(out, int64(p))
+	}
+	return out, nil
+}
+
+// maxDeletes bounds a delete file of an object store, which is held in memory, in bytes.
+const maxDeletes = 1 << 30
+
+// openDeletes opens a delete file that has the size that its manifest says. The caller calls done.
+func openDeletes(ctx context.Context, s *plan.Scan, d *plan.DeleteFile) (in parquet.ReaderAtSeeker, done func(), err error) {
+	if s.Objects == nil {
+		path, err := localPath(d.Path)
+		if err != nil {
+			return nil, nil, err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, nil, dataError("%w", err)
+		}
+		if info, err := f.Stat(); err != nil || info.Size() != d.Size {
+			_ = f.Close()
+			return nil, nil, dataError("%s is not the file that its manifest names: %w", path, errors.Join(err))
+		}
+		return f, func() { _ = f.Close() }, nil
+	}
+	o := objects.Object{Location: d.Path, Size: d.Size}
+	if d.Kind == plan.DeletionVector {
+		// One of many in a file.
+		return io.NewSectionReader(objectAt{ctx, s.Objects, o}, 0, d.Size), func() {}, nil
+	}
+	if d.Size > maxDeletes {
+		return nil, nil, dataError("%s has %d bytes", d.Path, d.Size)
+	}
+	all, err := s.Objects.ReadAll(ctx, o, d.Size)
+	if err != nil {
+		return nil, nil, storeError(err)
+	}
+	return bytes.NewReader(all), func() {}, nil
+}
+
+// objectAt reads an object at a place. The object may be another one each time.
+type objectAt struct {
+	ctx    context.Context
+	store  objects.Store
+	object objects.Object
+}
+
+// ReadAt implements io.ReaderAt.
+func (o objectAt) ReadAt(p []byte, off int64) (int, error) {
+	if _, err := o.store.Read(o.ctx, o.object, p, off); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func dataError(format string, args ...any) error {

@@ -22,6 +22,8 @@ var kinds = map[wire.Class]executors.Kind{
 	wire.Class_CLASS_UNSUPPORTED: executors.KindUnsupported,
 	wire.Class_CLASS_DATA:        executors.KindData,
 	wire.Class_CLASS_CREDENTIAL:  executors.KindCredential,
+	wire.Class_CLASS_REFUSED:     executors.KindRefused,
+	wire.Class_CLASS_UNAVAILABLE: executors.KindUnavailable,
 }
 
 // failed makes our error of a failure of a statement that ran.

@@ -144,10 +144,10 @@ func TestMaterial(t *testing.T) {
 		files []string
 		names []string
 	}{
-		"gateway":                     {[]string{"address", "cluster-authority.pem", "gateway.key", "gateway.pem", "task.key"}, []string{"gateway.gatehouse"}},
+		"gateway":                     {[]string{"address", "cluster-authority.pem", "gateway.key", "gateway.pem", "seal.json", "task.key"}, []string{"gateway.gatehouse"}},
 		"scheduler":                   {[]string{"cluster-authority.pem", "gateway-authority.pem", "scheduler.json", "scheduler.key", "scheduler.pem"}, []string{"scheduler.gatehouse", "sched.example.com"}},
-		"executor-exec-1.example.com": {[]string{"cluster-authority.pem", "executor.json", "executor.key", "executor.pem", "gateway-authority.pem", "keys.json"}, []string{"executor.gatehouse", "exec-1.example.com"}},
-		"executor-10.1.2.3":           {[]string{"cluster-authority.pem", "executor.json", "executor.key", "executor.pem", "gateway-authority.pem", "keys.json"}, []string{"executor.gatehouse", "10.1.2.3"}},
+		"executor-exec-1.example.com": {[]string{"cluster-authority.pem", "executor.json", "executor.key", "executor.pem", "gateway-authority.pem", "keys.json", "seal.key"}, []string{"executor.gatehouse", "exec-1.example.com"}},
+		"executor-10.1.2.3":           {[]string{"cluster-authority.pem", "executor.json", "executor.key", "executor.pem", "gateway-authority.pem", "keys.json", "seal.key"}, []string{"executor.gatehouse", "10.1.2.3"}},
 	} {
 		entries, err := os.ReadDir(filepath.Join(dir, folder))
 		if err != nil {

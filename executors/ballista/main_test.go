@@ -97,8 +97,12 @@ func (c *testCluster) opener(t testing.TB, change func(*Config)) func(executorte
 		if err != nil {
 			return nil, err
 		}
+		seal, err := cluster.SealKey(c.dir)
+		if err != nil {
+			return nil, err
+		}
 		config := Config{
-			Local: local, Verifier: p.Verifier, Issuer: "gatehouse", Minter: c.minter(t), Scheduler: c.Scheduler, TLS: tls,
+			Local: local, Verifier: p.Verifier, Issuer: "gatehouse", Minter: c.minter(t), Executors: seal, Scheduler: c.Scheduler, TLS: tls,
 			Allocator: p.Allocator, Now: p.Now,
 		}
 		if change != nil {

@@ -60,12 +60,16 @@ func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relatio
 		if err != nil {
 			return nil, err
 		}
+		where, err := x.locations(p, &r.Scan)
+		if err != nil {
+			return nil, err
+		}
 		files, err := scanFiles(ctx, &r.Scan)
 		if err != nil {
 			return nil, err
 		}
 		for n, group := range split(files, x.config.GroupBytes) {
-			g, err := x.taskGroup(p, r, group, fmt.Sprintf("%s.%s.%d", r.Task.ID, run, n))
+			g, err := x.taskGroup(ctx, p, r, group, where, fmt.Sprintf("%s.%s.%d", r.Task.ID, run, n))
 			if err != nil {
 				return nil, err
 			}
@@ -77,13 +81,16 @@ func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relatio
 }
 
 // taskGroup makes and signs one payload. The credential's id begins with that of the relation's credential in the plan, which is in the audit log.
-func (x *Executor) taskGroup(p *plan.Plan, r *plan.Relation, files []*wire.File, id string) (*wire.TaskGroup, error) {
+func (x *Executor) taskGroup(ctx context.Context, p *plan.Plan, r *plan.Relation, files []*wire.File, where *locations, id string) (*wire.TaskGroup, error) {
 	payload, err := newPayload(p, r)
 	if err != nil {
 		return nil, err
 	}
 	payload.Files = files
 	if err := addEquality(payload, &r.Scan); err != nil {
+		return nil, err
+	}
+	if err := where.seal(ctx, payload, id); err != nil {
 		return nil, err
 	}
 	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(payload)
@@ -192,7 +199,7 @@ func addEquality(p *wire.Payload, s *plan.Scan) error {
 		for i, n := range f.Equality {
 			at, ok := place[n]
 			if !ok {
-				w, err := equalityDelete(&s.Deletes[n])
+				w, err := equalityDelete(s, &s.Deletes[n])
 				if err != nil {
 					return err
 				}
@@ -206,8 +213,8 @@ func addEquality(p *wire.Payload, s *plan.Scan) error {
 }
 
 // equalityDelete is a delete file with its key, ascending by field id.
-func equalityDelete(d *plan.DeleteFile) (*wire.EqualityDelete, error) {
-	path, err := localPath(d.Path)
+func equalityDelete(s *plan.Scan, d *plan.DeleteFile) (*wire.EqualityDelete, error) {
+	path, err := filePath(s, d.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -249,16 +256,19 @@ func shownSchema(r *plan.Relation) ([]byte, error) {
 
 // scanFiles are a scan's files with their deleted positions.
 func scanFiles(ctx context.Context, s *plan.Scan) ([]*wire.File, error) {
-	deletes := newDeletes(s)
+	deletes, err := loadDeletes(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	var out []*wire.File
 	for i := range s.Files {
 		f := &s.Files[i]
-		path, err := localPath(f.Path)
+		path, err := filePath(s, f.Path)
 		if err != nil {
 			return nil, err
 		}
 		w := &wire.File{Path: path, Size: f.Size, Rows: f.Rows, FirstRow: f.FirstRow, Sequence: f.Seq}
-		if w.Deleted, w.Equality, err = deletes.of(ctx, f); err != nil {
+		if w.Deleted, w.Equality, err = deletes.of(f); err != nil {
 			return nil, err
 		}
 		for _, id := range slices.Sorted(maps.Keys(f.Constants)) {

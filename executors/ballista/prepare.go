@@ -1,6 +1,7 @@
 package ballista
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,6 +144,9 @@ func (s *Prepared) execute(ctx context.Context, args []any, cancel context.Cance
 		s.x.watch.end(run, resultOf(ctx, err))
 	}
 	if err != nil {
+		if e, ok := errors.AsType[*executors.Error](err); ok && e.Kind == executors.KindRefused {
+			return nil, cmp.Or(ended(ctx, s.plan), err)
+		}
 		return nil, err
 	}
 	r := newReader(ctx, cancel, s, job)

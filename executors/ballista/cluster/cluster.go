@@ -37,6 +37,11 @@ type Config struct {
 	Executors int    // default: 2
 	Cores     int    // of each executor; default: 1
 	Memory    int64  // of each executor, in bytes; default: 1 GiB
+	// Stores are the object stores that executors may call: "https://host", "https://*.host" where buckets stand in front, "http://host:port".
+	// Default: none.
+	Stores []string
+	// StoreAuthorities is a PEM file of who signs certificates of stores; "": whom the system trusts.
+	StoreAuthorities string
 	// Patience is how long an executor may say nothing before it is taken for lost; default: 20 s.
 	Patience time.Duration
 	Log      io.Writer
@@ -112,10 +117,15 @@ func Start(ctx context.Context, c Config) (_ *Cluster, err error) {
 	}
 	out.Scheduler = scheduler["submit"].(string)
 	for i := range c.Executors {
-		if _, err := out.start(ctx, executorProgram, "executor-"+strconv.Itoa(i+1), withIdentity("executor", out.path, map[string]any{
+		executor := withIdentity("executor", out.path, map[string]any{
 			"listen": "127.0.0.1:0", "host": "127.0.0.1", "scheduler": scheduler["cluster"],
 			"keys": out.path("keys.json"), "work": out.path("work-" + strconv.Itoa(i+1)), "cores": c.Cores, "memory": c.Memory,
-		})); err != nil {
+			"seal": out.path(sealPrivate), "stores": append([]string{}, c.Stores...),
+		})
+		if c.StoreAuthorities != "" {
+			executor["store_authorities"] = c.StoreAuthorities
+		}
+		if _, err := out.start(ctx, executorProgram, "executor-"+strconv.Itoa(i+1), executor); err != nil {
 			return nil, err
 		}
 	}

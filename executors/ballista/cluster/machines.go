@@ -19,8 +19,10 @@ type Machines struct {
 	Executors []string
 	// Port is the first of four: the scheduler's for gateways and for executors, an executor's for results and for commands; default 31340.
 	Port  int
-	Cores int    // of each executor; default 4
-	Work  string // an executor's folder for shuffles; default /var/lib/gatehouse-executor/work
+	Cores int // of each executor; default 4
+	// Stores are the object stores that executors may call, as in Config.
+	Stores []string
+	Work   string // an executor's folder for shuffles; default /var/lib/gatehouse-executor/work
 }
 
 // host is a name or an IPv4 address.
@@ -28,7 +30,7 @@ var host = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$`)
 
 // Write writes a folder for each process, with its configuration, a certificate of its own, and what it is to trust: gateway, scheduler,
 // executor-HOST. Beside them are the authorities' keys, which no process needs. It may be called again, for further hosts and for new certificates:
-// authorities and the key for task credentials stay.
+// authorities and keys stay.
 func (m Machines) Write() error {
 	if m.Issuer == "" {
 		m.Issuer = "gatehouse"
@@ -60,7 +62,10 @@ func (m Machines) Write() error {
 	if err := taskKey(m.Dir, m.Issuer); err != nil {
 		return err
 	}
-	if err := m.folder("gateway", gateways, "gateway", "", []string{"cluster-authority.pem", "task.key"}, nil); err != nil {
+	if err := sealKey(m.Dir); err != nil {
+		return err
+	}
+	if err := m.folder("gateway", gateways, "gateway", "", []string{"cluster-authority.pem", "task.key", sealPublic}, nil); err != nil {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(m.Dir, "gateway", "address"), []byte(m.at(m.Scheduler, 0)), 0o644); err != nil {
@@ -74,9 +79,9 @@ func (m Machines) Write() error {
 		return err
 	}
 	for _, h := range m.Executors {
-		if err := m.folder("executor-"+h, members, "executor", h, append([]string{"keys.json"}, trust...), withIdentity("executor", beside, map[string]any{
+		if err := m.folder("executor-"+h, members, "executor", h, append([]string{"keys.json", sealPrivate}, trust...), withIdentity("executor", beside, map[string]any{
 			"listen": m.at("0.0.0.0", 2), "command": m.at("0.0.0.0", 3), "host": h, "scheduler": m.at(m.Scheduler, 1),
-			"keys": "keys.json", "work": m.Work, "cores": m.Cores,
+			"keys": "keys.json", "work": m.Work, "cores": m.Cores, "seal": sealPrivate, "stores": append([]string{}, m.Stores...),
 		})); err != nil {
 			return err
 		}

@@ -45,6 +45,9 @@ func Prepare(dir, issuer string) error {
 			return err
 		}
 	}
+	if err := sealKey(dir); err != nil {
+		return err
+	}
 	return taskKey(dir, issuer)
 }
 

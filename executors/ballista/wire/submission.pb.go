@@ -9,12 +9,11 @@
 package wire
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -39,6 +38,8 @@ const (
 	Class_CLASS_CREDENTIAL  Class = 9
 	Class_CLASS_CANCELLED   Class = 10
 	Class_CLASS_LOST        Class = 11 // executors went away, and retries did not help
+	Class_CLASS_REFUSED     Class = 12 // an object store refuses what the statement has for it
+	Class_CLASS_UNAVAILABLE Class = 13
 )
 
 // Enum value maps for Class.
@@ -56,6 +57,8 @@ var (
 		9:  "CLASS_CREDENTIAL",
 		10: "CLASS_CANCELLED",
 		11: "CLASS_LOST",
+		12: "CLASS_REFUSED",
+		13: "CLASS_UNAVAILABLE",
 	}
 	Class_value = map[string]int32{
 		"CLASS_INTERNAL":    0,
@@ -70,6 +73,8 @@ var (
 		"CLASS_CREDENTIAL":  9,
 		"CLASS_CANCELLED":   10,
 		"CLASS_LOST":        11,
+		"CLASS_REFUSED":     12,
+		"CLASS_UNAVAILABLE": 13,
 	}
 )
 
@@ -488,7 +493,9 @@ type Payload struct {
 	// Equality deletes that apply to some of the files.
 	Equality []*EqualityDelete `protobuf:"bytes,11,rep,name=equality,proto3" json:"equality,omitempty"`
 	// Values of columns that a file lacks and its partition does not tell; a column that is not here is NULL.
-	Defaults      []*Constant `protobuf:"bytes,12,rep,name=defaults,proto3" json:"defaults,omitempty"`
+	Defaults []*Constant `protobuf:"bytes,12,rep,name=defaults,proto3" json:"defaults,omitempty"`
+	// How files are read that lie in an object store; without it all are local.
+	Sealed        *Sealed `protobuf:"bytes,13,opt,name=sealed,proto3" json:"sealed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -607,10 +614,135 @@ func (x *Payload) GetDefaults() []*Constant {
 	return nil
 }
 
+func (x *Payload) GetSealed() *Sealed {
+	if x != nil {
+		return x.Sealed
+	}
+	return nil
+}
+
+// Sealed is a Locations that executors alone can open: HPKE (RFC 9180) with X25519, HKDF-SHA256 and ChaCha20Poly1305, in base mode. The
+// statement's query, the relation and the token's id are its associated data.
+type Sealed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The JWK thumbprint of the executors' key.
+	Key           string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Encapsulated  []byte `protobuf:"bytes,2,opt,name=encapsulated,proto3" json:"encapsulated,omitempty"`
+	Ciphertext    []byte `protobuf:"bytes,3,opt,name=ciphertext,proto3" json:"ciphertext,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Sealed) Reset() {
+	*x = Sealed{}
+	mi := &file_submission_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Sealed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Sealed) ProtoMessage() {}
+
+func (x *Sealed) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Sealed.ProtoReflect.Descriptor instead.
+func (*Sealed) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Sealed) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Sealed) GetEncapsulated() []byte {
+	if x != nil {
+		return x.Encapsulated
+	}
+	return nil
+}
+
+func (x *Sealed) GetCiphertext() []byte {
+	if x != nil {
+		return x.Ciphertext
+	}
+	return nil
+}
+
+// Locations are URLs that let their bearer GET an object each.
+type Locations struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the payload's files.
+	Files []string `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	// In the order of its equality deletes.
+	Equality      []string `protobuf:"bytes,2,rep,name=equality,proto3" json:"equality,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Locations) Reset() {
+	*x = Locations{}
+	mi := &file_submission_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Locations) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Locations) ProtoMessage() {}
+
+func (x *Locations) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Locations.ProtoReflect.Descriptor instead.
+func (*Locations) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Locations) GetFiles() []string {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Locations) GetEquality() []string {
+	if x != nil {
+		return x.Equality
+	}
+	return nil
+}
+
 // EqualityDelete is one delete file whose rows delete those that have the same key.
 type EqualityDelete struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // as of a file
 	Size  int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	Rows  int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	// The key, an Arrow IPC schema message: columns to read by field id, with their types of today.
@@ -621,7 +753,7 @@ type EqualityDelete struct {
 
 func (x *EqualityDelete) Reset() {
 	*x = EqualityDelete{}
-	mi := &file_submission_proto_msgTypes[4]
+	mi := &file_submission_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -633,7 +765,7 @@ func (x *EqualityDelete) String() string {
 func (*EqualityDelete) ProtoMessage() {}
 
 func (x *EqualityDelete) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[4]
+	mi := &file_submission_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -646,7 +778,7 @@ func (x *EqualityDelete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EqualityDelete.ProtoReflect.Descriptor instead.
 func (*EqualityDelete) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{4}
+	return file_submission_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *EqualityDelete) GetPath() string {
@@ -691,7 +823,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_submission_proto_msgTypes[5]
+	mi := &file_submission_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +835,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[5]
+	mi := &file_submission_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +848,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{5}
+	return file_submission_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Column) GetValue() isColumn_Value {
@@ -762,7 +894,7 @@ func (*Column_Mask) isColumn_Value() {}
 
 type File struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // of a local file; in an object store, its location
 	Size  int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	Rows  int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	// Of the row groups, those that start in this range of bytes belong to the group; length 0: all.
@@ -785,7 +917,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_submission_proto_msgTypes[6]
+	mi := &file_submission_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +929,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[6]
+	mi := &file_submission_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +942,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{6}
+	return file_submission_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *File) GetPath() string {
@@ -901,7 +1033,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_submission_proto_msgTypes[7]
+	mi := &file_submission_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +1045,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[7]
+	mi := &file_submission_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +1058,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{7}
+	return file_submission_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Constant) GetField() int32 {
@@ -960,7 +1092,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_submission_proto_msgTypes[8]
+	mi := &file_submission_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1104,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[8]
+	mi := &file_submission_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1117,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{8}
+	return file_submission_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Name) GetName() string {
@@ -1013,7 +1145,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_submission_proto_msgTypes[9]
+	mi := &file_submission_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1157,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[9]
+	mi := &file_submission_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1170,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{9}
+	return file_submission_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Description) GetSchema() []byte {
@@ -1069,7 +1201,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_submission_proto_msgTypes[10]
+	mi := &file_submission_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1081,7 +1213,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[10]
+	mi := &file_submission_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1094,7 +1226,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{10}
+	return file_submission_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -1162,7 +1294,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_submission_proto_msgTypes[11]
+	mi := &file_submission_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1306,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[11]
+	mi := &file_submission_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1319,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{11}
+	return file_submission_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Job) GetId() string {
@@ -1205,7 +1337,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_submission_proto_msgTypes[12]
+	mi := &file_submission_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1349,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[12]
+	mi := &file_submission_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1362,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{12}
+	return file_submission_proto_rawDescGZIP(), []int{14}
 }
 
 type Ready struct {
@@ -1242,7 +1374,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_submission_proto_msgTypes[13]
+	mi := &file_submission_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1386,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[13]
+	mi := &file_submission_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1399,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{13}
+	return file_submission_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Ready) GetParts() []*Part {
@@ -1290,7 +1422,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_submission_proto_msgTypes[14]
+	mi := &file_submission_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1434,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[14]
+	mi := &file_submission_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1447,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{14}
+	return file_submission_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Part) GetHost() string {
@@ -1352,7 +1484,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_submission_proto_msgTypes[15]
+	mi := &file_submission_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1496,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[15]
+	mi := &file_submission_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1509,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{15}
+	return file_submission_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Failure) GetClass() Class {
@@ -1412,7 +1544,7 @@ type Watching struct {
 
 func (x *Watching) Reset() {
 	*x = Watching{}
-	mi := &file_submission_proto_msgTypes[16]
+	mi := &file_submission_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1556,7 @@ func (x *Watching) String() string {
 func (*Watching) ProtoMessage() {}
 
 func (x *Watching) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[16]
+	mi := &file_submission_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1569,7 @@ func (x *Watching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watching.ProtoReflect.Descriptor instead.
 func (*Watching) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{16}
+	return file_submission_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Watching) GetId() string {
@@ -1472,7 +1604,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_submission_proto_msgTypes[17]
+	mi := &file_submission_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1616,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[17]
+	mi := &file_submission_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1629,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{17}
+	return file_submission_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Progress) GetState() State {
@@ -1571,7 +1703,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_submission_proto_msgTypes[18]
+	mi := &file_submission_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1583,7 +1715,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[18]
+	mi := &file_submission_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1596,7 +1728,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{18}
+	return file_submission_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Stage) GetId() int32 {
@@ -1690,7 +1822,7 @@ type Operator struct {
 
 func (x *Operator) Reset() {
 	*x = Operator{}
-	mi := &file_submission_proto_msgTypes[19]
+	mi := &file_submission_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1834,7 @@ func (x *Operator) String() string {
 func (*Operator) ProtoMessage() {}
 
 func (x *Operator) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[19]
+	mi := &file_submission_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1847,7 @@ func (x *Operator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operator.ProtoReflect.Descriptor instead.
 func (*Operator) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{19}
+	return file_submission_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Operator) GetName() string {
@@ -1765,7 +1897,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_submission_proto_msgTypes[20]
+	mi := &file_submission_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +1909,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[20]
+	mi := &file_submission_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +1922,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{20}
+	return file_submission_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Task) GetId() int32 {
@@ -1879,7 +2011,7 @@ type Members struct {
 
 func (x *Members) Reset() {
 	*x = Members{}
-	mi := &file_submission_proto_msgTypes[21]
+	mi := &file_submission_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +2023,7 @@ func (x *Members) String() string {
 func (*Members) ProtoMessage() {}
 
 func (x *Members) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[21]
+	mi := &file_submission_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2036,7 @@ func (x *Members) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Members.ProtoReflect.Descriptor instead.
 func (*Members) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{21}
+	return file_submission_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Members) GetExecutors() []*Member {
@@ -1930,7 +2062,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_submission_proto_msgTypes[22]
+	mi := &file_submission_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1942,7 +2074,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[22]
+	mi := &file_submission_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1955,7 +2087,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{22}
+	return file_submission_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Member) GetId() string {
@@ -2032,7 +2164,7 @@ const file_submission_proto_rawDesc = "" +
 	"\x06groups\x18\x05 \x03(\v2 .gatehouse.ballista.v1.TaskGroupR\x06groups\";\n" +
 	"\tTaskGroup\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token\"\xbe\x03\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\xf5\x03\n" +
 	"\aPayload\x12\x14\n" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1f\n" +
@@ -2047,7 +2179,17 @@ const file_submission_proto_rawDesc = "" +
 	"\x06schema\x18\n" +
 	" \x01(\fR\x06schema\x12A\n" +
 	"\bequality\x18\v \x03(\v2%.gatehouse.ballista.v1.EqualityDeleteR\bequality\x12;\n" +
-	"\bdefaults\x18\f \x03(\v2\x1f.gatehouse.ballista.v1.ConstantR\bdefaults\"`\n" +
+	"\bdefaults\x18\f \x03(\v2\x1f.gatehouse.ballista.v1.ConstantR\bdefaults\x125\n" +
+	"\x06sealed\x18\r \x01(\v2\x1d.gatehouse.ballista.v1.SealedR\x06sealed\"^\n" +
+	"\x06Sealed\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
+	"\fencapsulated\x18\x02 \x01(\fR\fencapsulated\x12\x1e\n" +
+	"\n" +
+	"ciphertext\x18\x03 \x01(\fR\n" +
+	"ciphertext\"=\n" +
+	"\tLocations\x12\x14\n" +
+	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1a\n" +
+	"\bequality\x18\x02 \x03(\tR\bequality\"`\n" +
 	"\x0eEqualityDelete\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
@@ -2161,7 +2303,7 @@ const file_submission_proto_rawDesc = "" +
 	"\x05cores\x18\x05 \x01(\x05R\x05cores\x12\x16\n" +
 	"\x06system\x18\x06 \x01(\tR\x06system\x12\x16\n" +
 	"\x06kernel\x18\a \x01(\tR\x06kernel\x12%\n" +
-	"\x0ephysical_cores\x18\b \x01(\x05R\rphysicalCores*\xf5\x01\n" +
+	"\x0ephysical_cores\x18\b \x01(\x05R\rphysicalCores*\x9f\x02\n" +
 	"\x05Class\x12\x12\n" +
 	"\x0eCLASS_INTERNAL\x10\x00\x12\x14\n" +
 	"\x10CLASS_CONVERSION\x10\x01\x12\x0f\n" +
@@ -2177,7 +2319,9 @@ const file_submission_proto_rawDesc = "" +
 	"\x0fCLASS_CANCELLED\x10\n" +
 	"\x12\x0e\n" +
 	"\n" +
-	"CLASS_LOST\x10\v*g\n" +
+	"CLASS_LOST\x10\v\x12\x11\n" +
+	"\rCLASS_REFUSED\x10\f\x12\x15\n" +
+	"\x11CLASS_UNAVAILABLE\x10\r*g\n" +
 	"\x05State\x12\x11\n" +
 	"\rSTATE_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fSTATE_QUEUED\x10\x01\x12\x11\n" +
@@ -2196,13 +2340,11 @@ const file_submission_proto_rawDesc = "" +
 	"\x0fTASK_SUCCESSFUL\x10\x01\x12\x0f\n" +
 	"\vTASK_FAILED\x10\x02\x12\x10\n" +
 	"\fTASK_RETRIED\x10\x03\x12\x0f\n" +
-	"\vTASK_KILLED\x10\x042\x92\x04\n" +
+	"\vTASK_KILLED\x10\x042\x8b\x03\n" +
 	"\n" +
 	"Submission\x12P\n" +
 	"\bDescribe\x12 .gatehouse.ballista.v1.Statement\x1a\".gatehouse.ballista.v1.Description\x12J\n" +
-	"\x06Submit\x12 .gatehouse.ballista.v1.Statement\x1a\x1c.gatehouse.ballista.v1.Event0\x01\x12A\n" +
-	"\x06Cancel\x12\x1a.gatehouse.ballista.v1.Job\x1a\x1b.gatehouse.ballista.v1.Done\x12B\n" +
-	"\aRelease\x12\x1a.gatehouse.ballista.v1.Job\x1a\x1b.gatehouse.ballista.v1.Done\x12L\n" +
+	"\x06Submit\x12 .gatehouse.ballista.v1.Statement\x1a\x1c.gatehouse.ballista.v1.Event0\x01\x12L\n" +
 	"\aOutline\x12 .gatehouse.ballista.v1.Statement\x1a\x1f.gatehouse.ballista.v1.Progress\x12I\n" +
 	"\x05Watch\x12\x1f.gatehouse.ballista.v1.Watching\x1a\x1f.gatehouse.ballista.v1.Progress\x12F\n" +
 	"\aCluster\x12\x1b.gatehouse.ballista.v1.Done\x1a\x1e.gatehouse.ballista.v1.MembersB#Z!gatehouse/executors/ballista/wireb\x06proto3"
@@ -2219,82 +2361,78 @@ func file_submission_proto_rawDescGZIP() []byte {
 	return file_submission_proto_rawDescData
 }
 
-var (
-	file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-	file_submission_proto_msgTypes  = make([]protoimpl.MessageInfo, 23)
-	file_submission_proto_goTypes   = []any{
-		Class(0),               // 0: gatehouse.ballista.v1.Class
-		State(0),               // 1: gatehouse.ballista.v1.State
-		StageState(0),          // 2: gatehouse.ballista.v1.StageState
-		TaskState(0),           // 3: gatehouse.ballista.v1.TaskState
-		(*Statement)(nil),      // 4: gatehouse.ballista.v1.Statement
-		(*Relation)(nil),       // 5: gatehouse.ballista.v1.Relation
-		(*TaskGroup)(nil),      // 6: gatehouse.ballista.v1.TaskGroup
-		(*Payload)(nil),        // 7: gatehouse.ballista.v1.Payload
-		(*EqualityDelete)(nil), // 8: gatehouse.ballista.v1.EqualityDelete
-		(*Column)(nil),         // 9: gatehouse.ballista.v1.Column
-		(*File)(nil),           // 10: gatehouse.ballista.v1.File
-		(*Constant)(nil),       // 11: gatehouse.ballista.v1.Constant
-		(*Name)(nil),           // 12: gatehouse.ballista.v1.Name
-		(*Description)(nil),    // 13: gatehouse.ballista.v1.Description
-		(*Event)(nil),          // 14: gatehouse.ballista.v1.Event
-		(*Job)(nil),            // 15: gatehouse.ballista.v1.Job
-		(*Done)(nil),           // 16: gatehouse.ballista.v1.Done
-		(*Ready)(nil),          // 17: gatehouse.ballista.v1.Ready
-		(*Part)(nil),           // 18: gatehouse.ballista.v1.Part
-		(*Failure)(nil),        // 19: gatehouse.ballista.v1.Failure
-		(*Watching)(nil),       // 20: gatehouse.ballista.v1.Watching
-		(*Progress)(nil),       // 21: gatehouse.ballista.v1.Progress
-		(*Stage)(nil),          // 22: gatehouse.ballista.v1.Stage
-		(*Operator)(nil),       // 23: gatehouse.ballista.v1.Operator
-		(*Task)(nil),           // 24: gatehouse.ballista.v1.Task
-		(*Members)(nil),        // 25: gatehouse.ballista.v1.Members
-		(*Member)(nil),         // 26: gatehouse.ballista.v1.Member
-	}
-)
-
+var file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_submission_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_submission_proto_goTypes = []any{
+	(Class)(0),             // 0: gatehouse.ballista.v1.Class
+	(State)(0),             // 1: gatehouse.ballista.v1.State
+	(StageState)(0),        // 2: gatehouse.ballista.v1.StageState
+	(TaskState)(0),         // 3: gatehouse.ballista.v1.TaskState
+	(*Statement)(nil),      // 4: gatehouse.ballista.v1.Statement
+	(*Relation)(nil),       // 5: gatehouse.ballista.v1.Relation
+	(*TaskGroup)(nil),      // 6: gatehouse.ballista.v1.TaskGroup
+	(*Payload)(nil),        // 7: gatehouse.ballista.v1.Payload
+	(*Sealed)(nil),         // 8: gatehouse.ballista.v1.Sealed
+	(*Locations)(nil),      // 9: gatehouse.ballista.v1.Locations
+	(*EqualityDelete)(nil), // 10: gatehouse.ballista.v1.EqualityDelete
+	(*Column)(nil),         // 11: gatehouse.ballista.v1.Column
+	(*File)(nil),           // 12: gatehouse.ballista.v1.File
+	(*Constant)(nil),       // 13: gatehouse.ballista.v1.Constant
+	(*Name)(nil),           // 14: gatehouse.ballista.v1.Name
+	(*Description)(nil),    // 15: gatehouse.ballista.v1.Description
+	(*Event)(nil),          // 16: gatehouse.ballista.v1.Event
+	(*Job)(nil),            // 17: gatehouse.ballista.v1.Job
+	(*Done)(nil),           // 18: gatehouse.ballista.v1.Done
+	(*Ready)(nil),          // 19: gatehouse.ballista.v1.Ready
+	(*Part)(nil),           // 20: gatehouse.ballista.v1.Part
+	(*Failure)(nil),        // 21: gatehouse.ballista.v1.Failure
+	(*Watching)(nil),       // 22: gatehouse.ballista.v1.Watching
+	(*Progress)(nil),       // 23: gatehouse.ballista.v1.Progress
+	(*Stage)(nil),          // 24: gatehouse.ballista.v1.Stage
+	(*Operator)(nil),       // 25: gatehouse.ballista.v1.Operator
+	(*Task)(nil),           // 26: gatehouse.ballista.v1.Task
+	(*Members)(nil),        // 27: gatehouse.ballista.v1.Members
+	(*Member)(nil),         // 28: gatehouse.ballista.v1.Member
+}
 var file_submission_proto_depIdxs = []int32{
 	5,  // 0: gatehouse.ballista.v1.Statement.relations:type_name -> gatehouse.ballista.v1.Relation
 	6,  // 1: gatehouse.ballista.v1.Relation.groups:type_name -> gatehouse.ballista.v1.TaskGroup
-	10, // 2: gatehouse.ballista.v1.Payload.files:type_name -> gatehouse.ballista.v1.File
-	9,  // 3: gatehouse.ballista.v1.Payload.columns:type_name -> gatehouse.ballista.v1.Column
-	8,  // 4: gatehouse.ballista.v1.Payload.equality:type_name -> gatehouse.ballista.v1.EqualityDelete
-	11, // 5: gatehouse.ballista.v1.Payload.defaults:type_name -> gatehouse.ballista.v1.Constant
-	11, // 6: gatehouse.ballista.v1.File.constants:type_name -> gatehouse.ballista.v1.Constant
-	12, // 7: gatehouse.ballista.v1.File.mapping:type_name -> gatehouse.ballista.v1.Name
-	19, // 8: gatehouse.ballista.v1.Description.failure:type_name -> gatehouse.ballista.v1.Failure
-	15, // 9: gatehouse.ballista.v1.Event.accepted:type_name -> gatehouse.ballista.v1.Job
-	17, // 10: gatehouse.ballista.v1.Event.ready:type_name -> gatehouse.ballista.v1.Ready
-	19, // 11: gatehouse.ballista.v1.Event.failed:type_name -> gatehouse.ballista.v1.Failure
-	18, // 12: gatehouse.ballista.v1.Ready.parts:type_name -> gatehouse.ballista.v1.Part
-	0,  // 13: gatehouse.ballista.v1.Failure.class:type_name -> gatehouse.ballista.v1.Class
-	1,  // 14: gatehouse.ballista.v1.Progress.state:type_name -> gatehouse.ballista.v1.State
-	22, // 15: gatehouse.ballista.v1.Progress.stages:type_name -> gatehouse.ballista.v1.Stage
-	19, // 16: gatehouse.ballista.v1.Progress.failure:type_name -> gatehouse.ballista.v1.Failure
-	2,  // 17: gatehouse.ballista.v1.Stage.state:type_name -> gatehouse.ballista.v1.StageState
-	23, // 18: gatehouse.ballista.v1.Stage.operators:type_name -> gatehouse.ballista.v1.Operator
-	24, // 19: gatehouse.ballista.v1.Stage.tasks:type_name -> gatehouse.ballista.v1.Task
-	3,  // 20: gatehouse.ballista.v1.Task.state:type_name -> gatehouse.ballista.v1.TaskState
-	26, // 21: gatehouse.ballista.v1.Members.executors:type_name -> gatehouse.ballista.v1.Member
-	4,  // 22: gatehouse.ballista.v1.Submission.Describe:input_type -> gatehouse.ballista.v1.Statement
-	4,  // 23: gatehouse.ballista.v1.Submission.Submit:input_type -> gatehouse.ballista.v1.Statement
-	15, // 24: gatehouse.ballista.v1.Submission.Cancel:input_type -> gatehouse.ballista.v1.Job
-	15, // 25: gatehouse.ballista.v1.Submission.Release:input_type -> gatehouse.ballista.v1.Job
-	4,  // 26: gatehouse.ballista.v1.Submission.Outline:input_type -> gatehouse.ballista.v1.Statement
-	20, // 27: gatehouse.ballista.v1.Submission.Watch:input_type -> gatehouse.ballista.v1.Watching
-	16, // 28: gatehouse.ballista.v1.Submission.Cluster:input_type -> gatehouse.ballista.v1.Done
-	13, // 29: gatehouse.ballista.v1.Submission.Describe:output_type -> gatehouse.ballista.v1.Description
-	14, // 30: gatehouse.ballista.v1.Submission.Submit:output_type -> gatehouse.ballista.v1.Event
-	16, // 31: gatehouse.ballista.v1.Submission.Cancel:output_type -> gatehouse.ballista.v1.Done
-	16, // 32: gatehouse.ballista.v1.Submission.Release:output_type -> gatehouse.ballista.v1.Done
-	21, // 33: gatehouse.ballista.v1.Submission.Outline:output_type -> gatehouse.ballista.v1.Progress
-	21, // 34: gatehouse.ballista.v1.Submission.Watch:output_type -> gatehouse.ballista.v1.Progress
-	25, // 35: gatehouse.ballista.v1.Submission.Cluster:output_type -> gatehouse.ballista.v1.Members
-	29, // [29:36] is the sub-list for method output_type
-	22, // [22:29] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	12, // 2: gatehouse.ballista.v1.Payload.files:type_name -> gatehouse.ballista.v1.File
+	11, // 3: gatehouse.ballista.v1.Payload.columns:type_name -> gatehouse.ballista.v1.Column
+	10, // 4: gatehouse.ballista.v1.Payload.equality:type_name -> gatehouse.ballista.v1.EqualityDelete
+	13, // 5: gatehouse.ballista.v1.Payload.defaults:type_name -> gatehouse.ballista.v1.Constant
+	8,  // 6: gatehouse.ballista.v1.Payload.sealed:type_name -> gatehouse.ballista.v1.Sealed
+	13, // 7: gatehouse.ballista.v1.File.constants:type_name -> gatehouse.ballista.v1.Constant
+	14, // 8: gatehouse.ballista.v1.File.mapping:type_name -> gatehouse.ballista.v1.Name
+	21, // 9: gatehouse.ballista.v1.Description.failure:type_name -> gatehouse.ballista.v1.Failure
+	17, // 10: gatehouse.ballista.v1.Event.accepted:type_name -> gatehouse.ballista.v1.Job
+	19, // 11: gatehouse.ballista.v1.Event.ready:type_name -> gatehouse.ballista.v1.Ready
+	21, // 12: gatehouse.ballista.v1.Event.failed:type_name -> gatehouse.ballista.v1.Failure
+	20, // 13: gatehouse.ballista.v1.Ready.parts:type_name -> gatehouse.ballista.v1.Part
+	0,  // 14: gatehouse.ballista.v1.Failure.class:type_name -> gatehouse.ballista.v1.Class
+	1,  // 15: gatehouse.ballista.v1.Progress.state:type_name -> gatehouse.ballista.v1.State
+	24, // 16: gatehouse.ballista.v1.Progress.stages:type_name -> gatehouse.ballista.v1.Stage
+	21, // 17: gatehouse.ballista.v1.Progress.failure:type_name -> gatehouse.ballista.v1.Failure
+	2,  // 18: gatehouse.ballista.v1.Stage.state:type_name -> gatehouse.ballista.v1.StageState
+	25, // 19: gatehouse.ballista.v1.Stage.operators:type_name -> gatehouse.ballista.v1.Operator
+	26, // 20: gatehouse.ballista.v1.Stage.tasks:type_name -> gatehouse.ballista.v1.Task
+	3,  // 21: gatehouse.ballista.v1.Task.state:type_name -> gatehouse.ballista.v1.TaskState
+	28, // 22: gatehouse.ballista.v1.Members.executors:type_name -> gatehouse.ballista.v1.Member
+	4,  // 23: gatehouse.ballista.v1.Submission.Describe:input_type -> gatehouse.ballista.v1.Statement
+	4,  // 24: gatehouse.ballista.v1.Submission.Submit:input_type -> gatehouse.ballista.v1.Statement
+	4,  // 25: gatehouse.ballista.v1.Submission.Outline:input_type -> gatehouse.ballista.v1.Statement
+	22, // 26: gatehouse.ballista.v1.Submission.Watch:input_type -> gatehouse.ballista.v1.Watching
+	18, // 27: gatehouse.ballista.v1.Submission.Cluster:input_type -> gatehouse.ballista.v1.Done
+	15, // 28: gatehouse.ballista.v1.Submission.Describe:output_type -> gatehouse.ballista.v1.Description
+	16, // 29: gatehouse.ballista.v1.Submission.Submit:output_type -> gatehouse.ballista.v1.Event
+	23, // 30: gatehouse.ballista.v1.Submission.Outline:output_type -> gatehouse.ballista.v1.Progress
+	23, // 31: gatehouse.ballista.v1.Submission.Watch:output_type -> gatehouse.ballista.v1.Progress
+	27, // 32: gatehouse.ballista.v1.Submission.Cluster:output_type -> gatehouse.ballista.v1.Members
+	28, // [28:33] is the sub-list for method output_type
+	23, // [23:28] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_submission_proto_init() }
@@ -2302,12 +2440,12 @@ func file_submission_proto_init() {
 	if File_submission_proto != nil {
 		return
 	}
-	file_submission_proto_msgTypes[5].OneofWrappers = []any{
+	file_submission_proto_msgTypes[7].OneofWrappers = []any{
 		(*Column_Raw)(nil),
 		(*Column_Mask)(nil),
 	}
-	file_submission_proto_msgTypes[6].OneofWrappers = []any{}
-	file_submission_proto_msgTypes[10].OneofWrappers = []any{
+	file_submission_proto_msgTypes[8].OneofWrappers = []any{}
+	file_submission_proto_msgTypes[12].OneofWrappers = []any{
 		(*Event_Accepted)(nil),
 		(*Event_Ready)(nil),
 		(*Event_Failed)(nil),
@@ -2318,7 +2456,7 @@ func file_submission_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_submission_proto_rawDesc), len(file_submission_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

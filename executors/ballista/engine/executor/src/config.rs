@@ -31,6 +31,13 @@ pub struct Config {
     pub gateway_authority: PathBuf,
     /// The gateway's public keys for task credentials, see `governed::guard`.
     pub keys: PathBuf,
+    /// The executors' keys, which open what gateways seal for them, see `governed::seal`; without it only local files are read.
+    pub seal: Option<PathBuf>,
+    /// The object stores that may be called: "https://host", "https://*.host" where buckets stand in front, "http://host:port". Default: none.
+    #[serde(default)]
+    pub stores: Vec<String>,
+    /// The authorities that sign certificates of stores, PEM; default: those that the system trusts.
+    pub store_authorities: Option<PathBuf>,
     /// The folder for shuffles, results and spills. It is emptied at start and at the end.
     pub work: PathBuf,
     /// How many tasks run at once; default: as many as there are processors for this process.
@@ -57,7 +64,11 @@ impl Config {
             &mut config.gateway_authority,
             &mut config.keys,
             &mut config.work,
-        ] {
+        ]
+        .into_iter()
+        .chain(&mut config.seal)
+        .chain(&mut config.store_authorities)
+        {
             *file = folder.join(&*file);
         }
         if config.cores == 0 {

@@ -1,6 +1,7 @@
 //! An executor of a Gatehouse cluster: Ballista's, as a library, whose tasks read governed relations and nothing else.
 //!
-//! It has public keys only, no credential of a storage, and no list of tables. What it reads is in task groups that a gateway signed.
+//! It can sign nothing, and has no credential of a storage and no list of tables. What it reads is in task groups that a gateway signed, and,
+//! where that lies in an object store, by URLs in them that end with the statement.
 
 mod again;
 mod commands;
@@ -39,7 +40,9 @@ use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use governed::codec::GovernedCodec;
 use governed::exec::Runner;
 use governed::guard::Guard;
+use governed::seal::Vault;
 use governed::session;
+use governed::stores::Stores;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::server::TcpIncoming;
@@ -119,8 +122,12 @@ fn executor(config: &Config, work: &str, port: u16, grpc_port: u16, jobs: &Arc<J
         os_info: Some(machine().into()),
         ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
     };
-    let runner =
-        Arc::new(Runner { guard: Guard::open(config.keys.clone())?, state: session::builder(session::configure(SessionConfig::new())).build() });
+    let vault = config.seal.as_deref().map(Vault::open).transpose()?;
+    let runner = Arc::new(Runner {
+        guard: Guard::open(config.keys.clone(), vault)?,
+        state: session::builder(session::configure(SessionConfig::new())).build(),
+        stores: Stores::new(&config.stores, config.store_authorities.as_deref())?,
+    });
     let tls = config.client_tls("executor.gatehouse")?;
     let base = session::configure(SessionConfig::new_with_ballista())
         .with_option_extension(session::Run::default())

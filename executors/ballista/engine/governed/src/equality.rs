@@ -10,11 +10,13 @@ use arrow::row::{RowConverter, SortField};
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::physical_plan::metrics::Count;
-use futures::stream::StreamExt;
+use futures::stream::{self, StreamExt};
 
 use crate::failure::failure;
+use crate::input::Input;
 use crate::payload::{Payload, field_id, schema};
 use crate::read;
+use crate::stores::Stores;
 use crate::wire::{Class, EqualityDelete, File};
 
 /// The equality deletes of a task group, by the columns of their keys.
@@ -45,15 +47,26 @@ impl Equality {
     }
 
     /// Reads all delete files of a payload. What they take is counted in `pool`, what is read of them in `scanned`.
-    pub async fn load(p: &Payload, pool: &Arc<dyn MemoryPool>, batch_rows: usize, scanned: &Count) -> Result<Self> {
+    pub async fn load(p: &Payload, stores: &Arc<Stores>, pool: &Arc<dyn MemoryPool>, batch_rows: usize, scanned: &Count) -> Result<Self> {
         let mut out = Self { keys: Vec::new(), _memory: MemoryConsumer::new("equality deletes").register(pool) };
-        for (i, d) in p.equality.iter().enumerate() {
-            out.add(&p.read, d, i as i32, batch_rows, scanned).await?;
+        let files: Vec<File> = p.equality.iter().map(|d| File { path: d.path.clone(), size: d.size, rows: d.rows, ..File::default() }).collect();
+        let opened: Vec<_> = files.iter().enumerate().map(|(i, f)| Input::open(f, p.urls.equality.get(i), stores)).collect();
+        let mut inputs = stream::iter(opened).buffered(p.urls.ahead()).enumerate();
+        while let Some((i, input)) = inputs.next().await {
+            out.add(&p.read, &p.equality[i], i as i32, read::Source { input: input?, file: &files[i] }, batch_rows, scanned).await?;
         }
         Ok(out)
     }
 
-    async fn add(&mut self, target: &SchemaRef, d: &EqualityDelete, number: i32, batch_rows: usize, scanned: &Count) -> Result<()> {
+    async fn add(
+        &mut self,
+        target: &SchemaRef,
+        d: &EqualityDelete,
+        number: i32,
+        source: read::Source<'_>,
+        batch_rows: usize,
+        scanned: &Count,
+    ) -> Result<()> {
         let schema = key_schema(d)?;
         let ids: Vec<i32> = schema.fields().iter().filter_map(|f| field_id(f)).collect();
         let at = match self.keys.iter().position(|k| k.ids == ids) {
@@ -64,9 +77,8 @@ impl Equality {
                 self.keys.len() - 1
             }
         };
-        let file = File { path: d.path.clone(), size: d.size, rows: d.rows, ..File::default() };
         let all: Vec<usize> = (0..schema.fields().len()).collect();
-        let mut batches = read::open(&file, &schema, &all, read::Lacking::Refused, batch_rows, scanned).await?;
+        let mut batches = read::open(source, &schema, &all, read::Lacking::Refused, batch_rows, scanned).await?;
         while let Some(batch) = batches.next().await {
             let batch = batch?;
             self._memory.try_grow(batch.get_array_memory_size() + batch.num_rows() * 96)?;

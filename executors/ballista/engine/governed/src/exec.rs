@@ -25,10 +25,12 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use crate::equality::Equality;
 use crate::failure::failure;
 use crate::guard::{Guard, Place};
+use crate::input::Input;
 use crate::payload::Payload;
 use crate::policy::Policy;
 use crate::read;
-use crate::wire::{Class, File};
+use crate::stores::Stores;
+use crate::wire::Class;
 
 /// What an executor gives its tasks: the guard, and a session to plan policies with.
 pub struct Runner {
@@ -36,6 +38,8 @@ pub struct Runner {
     pub guard: Guard,
     /// Plans the expressions of policies.
     pub state: SessionState,
+    /// The object stores that may be called.
+    pub stores: Arc<Stores>,
 }
 
 /// What a node is made of, apart from its input.
@@ -176,7 +180,7 @@ impl Task {
         let place = Place { query: &self.query, job: &self.job, relation: &self.scan.relation };
         let mut streams = Vec::new();
         for i in 0..groups.num_rows() {
-            let payload = self.runner.guard.admit(&place, payloads.value(i), tokens.value(i))?;
+            let payload = self.runner.guard.admit(&place, payloads.value(i), tokens.value(i), &self.runner.stores)?;
             streams.push(self.group(payload)?);
         }
         Ok(stream::iter(streams).flatten().boxed())
@@ -190,14 +194,20 @@ impl Task {
         let policy = Policy::new(&payload, &self.scan.projection, &self.scan.schema, &self.runner.state)?;
         let mut needed = Equality::needed(&payload)?;
         needed.extend(policy.needed());
-        let files = payload.files.clone();
-        let group =
-            Arc::new(Group { needed: needed.into_iter().collect(), policy, payload, batch_rows: self.batch_rows, scanned: self.scanned.clone() });
+        let (files, ahead) = (payload.files.len(), payload.urls.ahead());
+        let group = Arc::new(Group {
+            needed: needed.into_iter().collect(),
+            policy,
+            payload,
+            stores: Arc::clone(&self.runner.stores),
+            batch_rows: self.batch_rows,
+            scanned: self.scanned.clone(),
+        });
         let (first, pool) = (Arc::clone(&group), Arc::clone(&self.pool));
-        let deletes = async move { Equality::load(&first.payload, &pool, first.batch_rows, &first.scanned).await.map(Arc::new) };
+        let deletes = async move { Equality::load(&first.payload, &first.stores, &pool, first.batch_rows, &first.scanned).await.map(Arc::new) };
         let rows = stream::once(deletes).map_ok(move |deletes| {
             let group = Arc::clone(&group);
-            stream::iter(files.clone()).then(move |f| Arc::clone(&group).file(f, Arc::clone(&deletes))).try_flatten()
+            stream::iter(0..files).map(move |i| Arc::clone(&group).file(i, Arc::clone(&deletes))).buffered(ahead).try_flatten()
         });
         Ok(rows.try_flatten().try_filter(|b| std::future::ready(b.num_rows() > 0)).boxed())
     }
@@ -207,6 +217,7 @@ impl Task {
 struct Group {
     payload: Payload,
     policy: Policy,
+    stores: Arc<Stores>,
     /// The columns to read that matter.
     needed: Vec<usize>,
     batch_rows: usize,
@@ -215,11 +226,11 @@ struct Group {
 
 impl Group {
     /// What the user may see of a file. The policy meets only rows that are not deleted.
-    async fn file(self: Arc<Self>, file: File, deletes: Arc<Equality>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        let rows =
-            read::open(&file, &self.payload.read, &self.needed, read::Lacking::Default(&self.payload.defaults), self.batch_rows, &self.scanned)
-                .await?;
-        Ok(rows.map(move |batch| self.policy.apply(deletes.apply(batch?, &file.equality)?)).boxed())
+    async fn file(self: Arc<Self>, i: usize, deletes: Arc<Equality>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let (file, p) = (&self.payload.files[i], &self.payload);
+        let source = read::Source { input: Input::open(file, p.urls.files.get(i), &self.stores).await?, file };
+        let rows = read::open(source, &p.read, &self.needed, read::Lacking::Default(&p.defaults), self.batch_rows, &self.scanned).await?;
+        Ok(rows.map(move |batch| self.policy.apply(deletes.apply(batch?, &self.payload.files[i].equality)?)).boxed())
     }
 }
 

@@ -10,10 +10,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use datafusion::error::{DataFusionError, Result};
 use serde::Deserialize;
 
-use crate::failure::failure;
-use crate::payload::Payload;
+use crate::failure::{failure, unsupported};
+use crate::payload::{Payload, Urls};
+use crate::seal::Vault;
+use crate::stores::Stores;
 use crate::token::{Claims, Keys, hash};
-use crate::wire::Class;
+use crate::wire::{Class, Sealed};
 
 /// How often the file of keys is looked at again for a token that no key fits.
 const RELOAD: Duration = Duration::from_secs(5);
@@ -38,24 +40,26 @@ pub struct Guard {
     keys: RwLock<(Keys, Instant)>,
     /// Which job presented a token first, by token, with the token's expiry.
     seen: Mutex<HashMap<String, (String, i64)>>,
+    vault: Option<Vault>,
 }
 
 impl Guard {
     /// Reads the keys. The file may change later: a new key is found when a token of it arrives.
-    pub fn open(path: PathBuf) -> Result<Self> {
+    /// `vault` opens what gateways seal; without it only local files are read.
+    pub fn open(path: PathBuf, vault: Option<Vault>) -> Result<Self> {
         let keys = load(&path)?;
-        Ok(Self { path, keys: RwLock::new((keys, Instant::now())), seen: Mutex::default() })
+        Ok(Self { path, keys: RwLock::new((keys, Instant::now())), seen: Mutex::default(), vault })
     }
 
     /// Checks that the token is for these bytes, in this query and relation, and that no other job has used it. A retry of a task, or
     /// several tasks that read the same group, present it again within one job.
-    pub fn admit(&self, place: &Place<'_>, bytes: &[u8], token: &str) -> Result<Payload> {
+    pub fn admit(&self, place: &Place<'_>, bytes: &[u8], token: &str, stores: &Stores) -> Result<Payload> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
         let claims = self.verify(token, now).map_err(|why| refused(place, why))?;
         if claims.digest != hash(bytes) {
             return Err(refused(place, "it is for another payload"));
         }
-        let payload = Payload::decode(bytes).map_err(|_| refused(place, "its payload cannot be read"))?;
+        let mut payload = Payload::decode(bytes).map_err(|_| refused(place, "its payload cannot be read"))?;
         for (name, ours, theirs) in [
             ("query", place.query, &claims.query),
             ("relation", place.relation, &claims.relation),
@@ -69,7 +73,23 @@ impl Guard {
             }
         }
         self.once(place, &claims, now)?;
+        if let Some(sealed) = payload.sealed.take() {
+            payload.urls = self.urls(place, &claims.id, &sealed, &payload, stores)?;
+        }
         Ok(payload)
+    }
+
+    /// Opens the URLs of a payload's files. There is one for each, or it is not for this payload.
+    fn urls(&self, place: &Place<'_>, token: &str, sealed: &Sealed, payload: &Payload, stores: &Stores) -> Result<Urls> {
+        let Some(vault) = &self.vault else {
+            return Err(unsupported("its executors read no object stores"));
+        };
+        let locations = vault.unseal(sealed, place.query, place.relation, token).map_err(|why| refused(place, why))?;
+        if (locations.files.len(), locations.equality.len()) != (payload.files.len(), payload.equality.len()) {
+            return Err(refused(place, "its locations are not those of its files"));
+        }
+        let urls = |all: Vec<String>| all.iter().map(|u| stores.url(u)).collect::<Result<Vec<_>>>();
+        Ok(Urls { files: urls(locations.files)?, equality: urls(locations.equality)? })
     }
 
     fn verify(&self, token: &str, now: i64) -> std::result::Result<Claims, &'static str> {

@@ -1,8 +1,8 @@
 //! The governed scan: one relation of one statement, for one user, as a node that shows the optimiser nothing but columns.
 //!
-//! To read it in order: `payload` (what a task group reads and shows), `token` and `guard` (who may run it), `read`, `columns`, `deletes`
-//! and `equality` (rows of data files), `policy` (filter and masks), `exec` and `codec` (the node), `relation` (the node's table), and then what
-//! the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `wall`, `lazy`.
+//! To read it in order: `payload` (what a task group reads and shows), `token`, `seal` and `guard` (who may run it), `stores` and `input` (bytes
+//! of data files), `read`, `columns`, `deletes` and `equality` (their rows), `policy` (filter and masks), `exec` and `codec` (the node),
+//! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `wall`, `lazy`.
 
 pub mod checked;
 pub mod codec;
@@ -13,6 +13,7 @@ pub mod exec;
 pub mod failure;
 pub mod functions;
 pub mod guard;
+pub mod input;
 pub mod lazy;
 
 pub mod payload;
@@ -21,8 +22,10 @@ pub mod process;
 pub mod read;
 pub mod relation;
 pub mod rewrite;
+pub mod seal;
 pub mod semantics;
 pub mod session;
+pub mod stores;
 pub mod token;
 pub mod wall;
 

@@ -7,10 +7,14 @@ use arrow::ipc::convert::try_schema_from_ipc_buffer;
 use datafusion::error::{DataFusionError, Result};
 use prost::Message;
 
+use crate::stores::Url;
 use crate::wire;
 
 /// The key of a field's metadata that holds its Iceberg field id.
 pub const FIELD_ID: &str = "PARQUET:field_id";
+
+/// How many objects are opened before their turn.
+const AHEAD: usize = 8;
 
 /// All that one task group reads and shows.
 #[derive(Debug)]
@@ -31,6 +35,25 @@ pub struct Payload {
     pub equality: Vec<wire::EqualityDelete>,
     /// Initial defaults.
     pub defaults: Vec<wire::Constant>,
+    /// Where files are that lie in an object store, until the guard has opened it.
+    pub sealed: Option<wire::Sealed>,
+    /// The same, opened; empty if all files are local.
+    pub urls: Urls,
+}
+
+/// The URLs of a payload's files, in their order, and those of its equality deletes.
+#[derive(Debug, Default)]
+#[allow(missing_docs)]
+pub struct Urls {
+    pub files: Vec<Url>,
+    pub equality: Vec<Url>,
+}
+
+impl Urls {
+    /// How many files are opened at once: one after the other where they are local, and some before their turn where each takes a while.
+    pub fn ahead(&self) -> usize {
+        if self.files.is_empty() { 1 } else { AHEAD }
+    }
 }
 
 /// Where a shown column comes from.
@@ -76,6 +99,8 @@ impl Payload {
             schema: shown,
             equality: w.equality,
             defaults: w.defaults,
+            sealed: w.sealed,
+            urls: Urls::default(),
         })
     }
 }

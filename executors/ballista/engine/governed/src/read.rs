@@ -15,8 +15,8 @@ use parquet::file::metadata::ParquetMetaData;
 
 use crate::columns::Mapping;
 use crate::deletes::{positions, selection};
-use crate::failure::failure;
-use crate::wire::{Class, Constant, File};
+use crate::input::{Input, damaged, unreadable};
+use crate::wire::{Constant, File};
 
 /// What a column that is needed holds if neither the file nor its partition has it.
 #[derive(Clone, Copy)]
@@ -27,28 +27,32 @@ pub enum Lacking<'a> {
     Refused,
 }
 
-/// Opens one file. The batches have the columns of `target`, of which only those of `needed` hold values. `scanned` counts the bytes of the
+/// A file, and its bytes.
+pub struct Source<'a> {
+    /// Opened.
+    pub input: Input,
+    /// What its manifest says of it.
+    pub file: &'a File,
+}
+
+/// Reads one file. The batches have the columns of `target`, of which only those of `needed` hold values. `scanned` counts the bytes of the
 /// column chunks that are read.
 pub async fn open(
-    file: &File,
+    source: Source<'_>,
     target: &SchemaRef,
     needed: &[usize],
     lacking: Lacking<'_>,
     batch_rows: usize,
     scanned: &Count,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-    let mut input = tokio::fs::File::open(&file.path).await.map_err(|e| unreadable(file, &e))?;
-    let meta = input.metadata().await.map_err(|e| unreadable(file, &e))?;
-    if !meta.is_file() || meta.len() != file.size as u64 {
-        return Err(unreadable(file, &"it is not the file that the manifest names"));
-    }
-    let metadata = ArrowReaderMetadata::load_async(&mut input, options()).await.map_err(|e| unreadable(file, &e))?;
+    let Source { mut input, file } = source;
+    let metadata = ArrowReaderMetadata::load_async(&mut input, options()).await.map_err(|e| damaged(&file.path, e))?;
     if metadata.metadata().file_metadata().num_rows() != file.rows {
         return Err(unreadable(file, &"it has another number of rows than its manifest says"));
     }
     let have = microseconds(&metadata);
     let mut mapping = Mapping::new(target, needed, file, &have, lacking)?;
-    let metadata = adapted(&metadata, &have, mapping.positions).map_err(|e| unreadable(file, &e))?;
+    let metadata = adapted(&metadata, &have, mapping.positions).map_err(|e| damaged(&file.path, e))?;
     let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(input, metadata);
     let (chosen, ranges) = row_groups(builder.metadata(), file);
     let deleted = positions(&file.deleted)?;
@@ -59,8 +63,8 @@ pub async fn open(
         builder = builder.with_row_selection(selection(&ranges, &deleted));
     }
     let path = file.path.clone();
-    let stream = builder.build().map_err(|e| unreadable(file, &e))?;
-    Ok(stream.map(move |batch| mapping.apply(&batch.map_err(|e| failure(Class::Data, format!("{path}: {e}")))?)).boxed())
+    let stream = builder.build().map_err(|e| damaged(&file.path, e))?;
+    Ok(stream.map(move |batch| mapping.apply(&batch.map_err(|e| damaged(&path, e))?)).boxed())
 }
 
 /// The types that the file's writer embedded are of no interest: dictionaries and views are no types of a table.
@@ -99,10 +103,6 @@ fn adapted(metadata: &ArrowReaderMetadata, types: &SchemaRef, positions: bool) -
         options = options.with_virtual_columns(vec![Arc::new(field)])?;
     }
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
-}
-
-fn unreadable(file: &File, why: &dyn std::fmt::Display) -> datafusion::error::DataFusionError {
-    failure(Class::Data, format!("data file {}: {why}", file.path))
 }
 
 /// The bytes of the chosen columns of the chosen row groups.

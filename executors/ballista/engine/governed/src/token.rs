@@ -49,7 +49,7 @@ pub struct Keys {
 impl Keys {
     /// Returns a verifier for what the holders of the keys sign as issuer.
     pub fn new(issuer: &str, keys: impl IntoIterator<Item = [u8; 32]>) -> Self {
-        let keys = keys.into_iter().map(|k| (thumbprint(&k), k)).collect();
+        let keys = keys.into_iter().map(|k| (thumbprint("Ed25519", &k), k)).collect();
         Self { issuer: issuer.to_owned(), keys }
     }
 
@@ -105,9 +105,9 @@ fn decode(part: &str) -> Result<Vec<u8>, &'static str> {
     URL_SAFE_NO_PAD.decode(part).map_err(|_| "it is no base64")
 }
 
-/// The JWK thumbprint (RFC 7638, RFC 8037 appendix A.3) of a key.
-fn thumbprint(key: &[u8; 32]) -> String {
-    hash(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{}"}}"#, URL_SAFE_NO_PAD.encode(key)).as_bytes())
+/// The JWK thumbprint (RFC 7638, RFC 8037 appendix A.3) of a key of a curve.
+pub fn thumbprint(curve: &str, key: &[u8]) -> String {
+    hash(format!(r#"{{"crv":"{curve}","kty":"OKP","x":"{}"}}"#, URL_SAFE_NO_PAD.encode(key)).as_bytes())
 }
 
 /// The digest of a payload as tokens carry it.

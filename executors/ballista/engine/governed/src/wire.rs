@@ -57,6 +57,24 @@ pub struct Payload {
     pub equality: ::prost::alloc::vec::Vec<EqualityDelete>,
     #[prost(message, repeated, tag = "12")]
     pub defaults: ::prost::alloc::vec::Vec<Constant>,
+    #[prost(message, optional, tag = "13")]
+    pub sealed: ::core::option::Option<Sealed>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Sealed {
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    #[prost(bytes = "vec", tag = "2")]
+    pub encapsulated: ::prost::alloc::vec::Vec<u8>,
+    #[prost(bytes = "vec", tag = "3")]
+    pub ciphertext: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Locations {
+    #[prost(string, repeated, tag = "1")]
+    pub files: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    #[prost(string, repeated, tag = "2")]
+    pub equality: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EqualityDelete {
@@ -303,6 +321,8 @@ pub enum Class {
     Credential = 9,
     Cancelled = 10,
     Lost = 11,
+    Refused = 12,
+    Unavailable = 13,
 }
 impl Class {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -323,6 +343,8 @@ impl Class {
             Self::Credential => "CLASS_CREDENTIAL",
             Self::Cancelled => "CLASS_CANCELLED",
             Self::Lost => "CLASS_LOST",
+            Self::Refused => "CLASS_REFUSED",
+            Self::Unavailable => "CLASS_UNAVAILABLE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -340,6 +362,8 @@ impl Class {
             "CLASS_CREDENTIAL" => Some(Self::Credential),
             "CLASS_CANCELLED" => Some(Self::Cancelled),
             "CLASS_LOST" => Some(Self::Lost),
+            "CLASS_REFUSED" => Some(Self::Refused),
+            "CLASS_UNAVAILABLE" => Some(Self::Unavailable),
             _ => None,
         }
     }

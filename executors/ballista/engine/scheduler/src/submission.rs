@@ -98,16 +98,6 @@ impl Submission for Service {
         Ok(Response::new(Box::pin(ReceiverStream::new(stream))))
     }
 
-    async fn cancel(&self, request: Request<wire::Job>) -> Result<Response<wire::Done>, Status> {
-        end(&self.scheduler, &self.commands, request.into_inner().id.into(), true).await;
-        Ok(Response::new(wire::Done {}))
-    }
-
-    async fn release(&self, request: Request<wire::Job>) -> Result<Response<wire::Done>, Status> {
-        end(&self.scheduler, &self.commands, request.into_inner().id.into(), false).await;
-        Ok(Response::new(wire::Done {}))
-    }
-
     async fn outline(&self, request: Request<wire::Statement>) -> Result<Response<wire::Progress>, Status> {
         let outlined = async {
             let (context, plan) = statement::plan(request.into_inner(), self.shuffles).await?;

@@ -18,14 +18,6 @@ pub mod generated {
             &self,
             request: tonic::Request<governed::wire::Statement>,
         ) -> std::result::Result<tonic::Response<Self::SubmitStream>, tonic::Status>;
-        async fn cancel(
-            &self,
-            request: tonic::Request<governed::wire::Job>,
-        ) -> std::result::Result<tonic::Response<governed::wire::Done>, tonic::Status>;
-        async fn release(
-            &self,
-            request: tonic::Request<governed::wire::Job>,
-        ) -> std::result::Result<tonic::Response<governed::wire::Done>, tonic::Status>;
         async fn outline(
             &self,
             request: tonic::Request<governed::wire::Statement>,
@@ -162,62 +154,6 @@ pub mod generated {
                             .apply_compression_config(accept_compression_encodings, send_compression_encodings)
                             .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
                         let res = grpc.server_streaming(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/gatehouse.ballista.v1.Submission/Cancel" => {
-                    #[allow(non_camel_case_types)]
-                    struct CancelSvc<T: Submission>(pub Arc<T>);
-                    impl<T: Submission> tonic::server::UnaryService<governed::wire::Job> for CancelSvc<T> {
-                        type Response = governed::wire::Done;
-                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
-                        fn call(&mut self, request: tonic::Request<governed::wire::Job>) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move { <T as Submission>::cancel(&inner, request).await };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = CancelSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
-                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
-                        let res = grpc.unary(method, req).await;
-                        Ok(res)
-                    };
-                    Box::pin(fut)
-                }
-                "/gatehouse.ballista.v1.Submission/Release" => {
-                    #[allow(non_camel_case_types)]
-                    struct ReleaseSvc<T: Submission>(pub Arc<T>);
-                    impl<T: Submission> tonic::server::UnaryService<governed::wire::Job> for ReleaseSvc<T> {
-                        type Response = governed::wire::Done;
-                        type Future = BoxFuture<tonic::Response<Self::Response>, tonic::Status>;
-                        fn call(&mut self, request: tonic::Request<governed::wire::Job>) -> Self::Future {
-                            let inner = Arc::clone(&self.0);
-                            let fut = async move { <T as Submission>::release(&inner, request).await };
-                            Box::pin(fut)
-                        }
-                    }
-                    let accept_compression_encodings = self.accept_compression_encodings;
-                    let send_compression_encodings = self.send_compression_encodings;
-                    let max_decoding_message_size = self.max_decoding_message_size;
-                    let max_encoding_message_size = self.max_encoding_message_size;
-                    let inner = self.inner.clone();
-                    let fut = async move {
-                        let method = ReleaseSvc(inner);
-                        let codec = tonic_prost::ProstCodec::default();
-                        let mut grpc = tonic::server::Grpc::new(codec)
-                            .apply_compression_config(accept_compression_encodings, send_compression_encodings)
-                            .apply_max_message_size_config(max_decoding_message_size, max_encoding_message_size);
-                        let res = grpc.unary(method, req).await;
                         Ok(res)
                     };
                     Box::pin(fut)

@@ -1,0 +1,247 @@
+//! Where the bytes of a data file come from: a local file, or an object of a store.
+
+use std::fmt::Display;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use datafusion::error::{DataFusionError, Result};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use parquet::arrow::arrow_reader::ArrowReaderOptions;
+use parquet::arrow::async_reader::AsyncFileReader;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use tokio::task::JoinSet;
+
+use crate::failure::failure;
+use crate::stores::{Stores, Trouble, Url};
+use crate::wire::{Class, File};
+
+/// How much of an object's end is read first, with the footer in it. Whole objects are read at once up to this size.
+const TAIL: u64 = 512 << 10;
+
+/// Ranges that lie closer together are read as one.
+const GAP: u64 = 256 << 10;
+
+/// The largest range of one request, and how many of an object are open at once.
+const PIECE: u64 = 8 << 20;
+const PARALLEL: usize = 8;
+
+/// The bytes of a file.
+pub enum Input {
+    /// A file of this machine, or of one that is mounted.
+    Local(tokio::fs::File),
+    /// An object of a store.
+    Remote(Remote),
+}
+
+impl Input {
+    /// Opens a file. It has the size that its manifest says, or it is another one.
+    pub async fn open(file: &File, url: Option<&Url>, stores: &Arc<Stores>) -> Result<Self> {
+        if let Some(url) = url {
+            return Ok(Self::Remote(Remote::open(file, url.clone(), Arc::clone(stores)).await?));
+        }
+        let input = tokio::fs::File::open(&file.path).await.map_err(|e| unreadable(file, &e))?;
+        let meta = input.metadata().await.map_err(|e| unreadable(file, &e))?;
+        if !meta.is_file() || meta.len() != file.size as u64 {
+            return Err(unreadable(file, &"it is not the file that the manifest names"));
+        }
+        Ok(Self::Local(input))
+    }
+}
+
+impl AsyncFileReader for Input {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, parquet::errors::Result<Bytes>> {
+        match self {
+            Self::Local(f) => f.get_bytes(range),
+            Self::Remote(r) => r.get_bytes(range),
+        }
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, parquet::errors::Result<Vec<Bytes>>> {
+        match self {
+            Self::Local(f) => f.get_byte_ranges(ranges),
+            Self::Remote(r) => r.get_byte_ranges(ranges),
+        }
+    }
+
+    fn get_metadata<'a>(&'a mut self, options: Option<&'a ArrowReaderOptions>) -> BoxFuture<'a, parquet::errors::Result<Arc<ParquetMetaData>>> {
+        match self {
+            Self::Local(f) => f.get_metadata(options),
+            Self::Remote(r) => r.get_metadata(options),
+        }
+    }
+}
+
+/// An object, held by the tag that it had when it was opened.
+pub struct Remote {
+    stores: Arc<Stores>,
+    url: Url,
+    path: String,
+    size: u64,
+    tag: String,
+    /// Where the bytes begin that are there already, and they.
+    tail: (u64, Bytes),
+}
+
+impl Remote {
+    async fn open(file: &File, url: Url, stores: Arc<Stores>) -> Result<Self> {
+        let size = u64::try_from(file.size).ok().filter(|s| *s > 0).ok_or_else(|| unreadable(file, &"it has no size"))?;
+        let start = size.saturating_sub(TAIL);
+        let (tail, tag) = fetched(&stores, &url, start..size, size, None).await.map_err(|t| trouble(&file.path, t))?;
+        Ok(Self { stores, url, path: file.path.clone(), size, tag, tail: (start, tail) })
+    }
+
+    /// The bytes of a range, if they are there already.
+    fn there(&self, range: &Range<u64>) -> Option<Bytes> {
+        let (start, tail) = &self.tail;
+        let within = range.start >= *start && range.end <= self.size;
+        within.then(|| tail.slice((range.start - start) as usize..(range.end - start) as usize))
+    }
+
+    async fn ranges(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
+        if ranges.iter().any(|r| r.start > r.end || r.end > self.size) {
+            return Err(failure(Class::Data, format!("data file {}: its footer names bytes that it does not have", self.path)));
+        }
+        let joined = joined(ranges.iter().filter(|r| self.there(r).is_none()).cloned().collect());
+        let pieces: Vec<Range<u64>> = joined.iter().flat_map(pieces).collect();
+        let got: Vec<Bytes> = stream::iter(pieces.clone())
+            .map(|p| async {
+                let got = fetched(&self.stores, &self.url, p, self.size, Some(self.tag.clone())).await;
+                got.map(|(bytes, _)| bytes).map_err(|t| trouble(&self.path, t))
+            })
+            .buffered(PARALLEL)
+            .try_collect()
+            .await?;
+        let whole: Vec<Bytes> = joined.iter().map(|r| whole(r, &pieces, &got)).collect();
+        Ok(ranges
+            .iter()
+            .map(|r| match (self.there(r), joined.iter().position(|j| j.start <= r.start && r.end <= j.end)) {
+                (Some(bytes), _) => bytes,
+                (None, Some(at)) => whole[at].slice((r.start - joined[at].start) as usize..(r.end - joined[at].start) as usize),
+                (None, None) => Bytes::new(), // an empty range
+            })
+            .collect())
+    }
+}
+
+impl AsyncFileReader for Remote {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, parquet::errors::Result<Bytes>> {
+        async move { Ok(self.ranges(vec![range]).await.map_err(external)?.swap_remove(0)) }.boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, parquet::errors::Result<Vec<Bytes>>> {
+        async move { self.ranges(ranges).await.map_err(external) }.boxed()
+    }
+
+    fn get_metadata<'a>(&'a mut self, options: Option<&'a ArrowReaderOptions>) -> BoxFuture<'a, parquet::errors::Result<Arc<ParquetMetaData>>> {
+        async move {
+            let size = self.size;
+            let reader = ParquetMetaDataReader::new().with_arrow_reader_options(options);
+            Ok(Arc::new(reader.load_and_finish(&mut *self, size).await?))
+        }
+        .boxed()
+    }
+}
+
+/// Reads a range, also while nobody looks, and no longer than somebody wants it.
+async fn fetched(stores: &Arc<Stores>, url: &Url, range: Range<u64>, size: u64, tag: Option<String>) -> Result<(Bytes, String), Trouble> {
+    let (stores, url) = (Arc::clone(stores), url.clone());
+    let mut task = JoinSet::new();
+    task.spawn(async move { stores.get(&url, range, size, tag.as_deref()).await });
+    task.join_next().await.and_then(std::result::Result::ok).unwrap_or(Err(Trouble::Unavailable("it was given up")))
+}
+
+/// The ranges, ascending, with those joined that are close together. Empty ones are left out.
+fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.retain(|r| !r.is_empty());
+    ranges.sort_by_key(|r| (r.start, r.end));
+    let mut out: Vec<Range<u64>> = Vec::new();
+    for r in ranges {
+        match out.last_mut() {
+            Some(last) if r.start <= last.end.saturating_add(GAP) => last.end = last.end.max(r.end),
+            _ => out.push(r),
+        }
+    }
+    out
+}
+
+/// The requests for a range.
+fn pieces(range: &Range<u64>) -> Vec<Range<u64>> {
+    let end = range.end;
+    (range.start..end).step_by(PIECE as usize).map(|s| s..end.min(s + PIECE)).collect()
+}
+
+/// A range of several pieces, put together.
+fn whole(range: &Range<u64>, pieces: &[Range<u64>], got: &[Bytes]) -> Bytes {
+    let mut of = pieces.iter().zip(got).filter(|(p, _)| p.start >= range.start && p.end <= range.end).map(|(_, b)| b);
+    if range.end - range.start <= PIECE {
+        return of.next().cloned().unwrap_or_default();
+    }
+    let mut all = BytesMut::with_capacity((range.end - range.start) as usize);
+    of.for_each(|b| all.extend_from_slice(b));
+    all.freeze()
+}
+
+fn trouble(path: &str, t: Trouble) -> DataFusionError {
+    let (class, why) = match t {
+        Trouble::Refused => (Class::Refused, "the object store refuses it"),
+        Trouble::Missing => (Class::Data, "the object store has no such object"),
+        Trouble::Changed => (Class::Data, "it is not the object that the manifest names, or that it was a moment ago"),
+        Trouble::Unavailable(why) | Trouble::Unfit(why) => (Class::Unavailable, why),
+    };
+    failure(class, format!("data file {path}: {why}"))
+}
+
+fn external(e: DataFusionError) -> ParquetError {
+    ParquetError::External(Box::new(e))
+}
+
+/// An error of the reader of Parquet: what happened beneath it, if that is known, or else that the file is damaged.
+pub fn damaged(path: &str, e: ParquetError) -> DataFusionError {
+    match e {
+        ParquetError::External(e) => match e.downcast::<DataFusionError>() {
+            Ok(e) => *e,
+            Err(e) => failure(Class::Data, format!("data file {path}: {e}")),
+        },
+        e => failure(Class::Data, format!("data file {path}: {e}")),
+    }
+}
+
+/// An error about a data file.
+pub fn unreadable(file: &File, why: &dyn Display) -> DataFusionError {
+    failure(Class::Data, format!("data file {}: {why}", file.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_joined_and_cut() {
+        for (ranges, want) in [
+            (vec![], vec![]),
+            (vec![5..5], vec![]),
+            (vec![10..20, 0..5], vec![0..20]),
+            (vec![0..10, GAP + 10..GAP + 20], vec![0..GAP + 20]),
+            (vec![0..10, GAP + 11..GAP + 20], vec![0..10, GAP + 11..GAP + 20]),
+            (vec![0..100, 10..20], vec![0..100]),
+        ] {
+            assert_eq!(joined(ranges.clone()), want, "{ranges:?}");
+        }
+        assert_eq!(pieces(&(3..PIECE)), [3..PIECE]);
+        assert_eq!(pieces(&(3..PIECE + 3)), [3..PIECE + 3]);
+        assert_eq!(pieces(&(3..PIECE + 4)), [3..PIECE + 3, PIECE + 3..PIECE + 4]);
+    }
+
+    #[test]
+    fn pieces_make_their_range() {
+        let r = 1..PIECE + 4;
+        let cut = pieces(&r);
+        let got = [Bytes::from(vec![1; PIECE as usize]), Bytes::from_static(&[2, 2, 2])];
+        let all = whole(&r, &cut, &got);
+        assert_eq!((all.len() as u64, all[0], all[PIECE as usize]), (r.end - r.start, 1, 2));
+    }
+}

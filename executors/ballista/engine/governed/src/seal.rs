@@ -1,0 +1,169 @@
+//! What gateways seal for executors: the URLs of a task group's files. Whoever passes them on in between cannot open them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::RwLock;
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use datafusion::error::{DataFusionError, Result};
+use orion::hazardous::hpke::{DHKEM_X25519_SHA256_CHACHA20, ModeBase};
+use orion::hazardous::kem::x25519_hkdf_sha256::{PrivateKey, PublicKey};
+use prost::Message;
+use serde::Deserialize;
+
+use crate::token::thumbprint;
+use crate::wire::{Locations, Sealed};
+
+/// What is sealed, for HPKE: nothing of another use of the same key opens here.
+const INFO: &[u8] = b"gatehouse locations 1";
+
+/// The bytes of a message that its authentication takes.
+const TAG: usize = 16;
+
+/// How often the file of keys is looked at again for a message that no key fits.
+const RELOAD: Duration = Duration::from_secs(5);
+
+/// The executors' keys as `seal.key` has them: two while one is rotated.
+#[derive(Deserialize)]
+struct KeyFile {
+    keys: Vec<Jwk>,
+}
+
+#[derive(Deserialize)]
+struct Jwk {
+    kty: String,
+    crv: String,
+    x: String,
+    d: String,
+}
+
+type Keys = HashMap<String, PrivateKey>;
+
+/// Opens what is sealed for the executors of a cluster.
+pub struct Vault {
+    path: PathBuf,
+    keys: RwLock<(Keys, Instant)>,
+}
+
+impl Vault {
+    /// Reads the keys. The file may change later: a new key is found when a message for it arrives.
+    pub fn open(path: &Path) -> Result<Self> {
+        Ok(Self { path: path.to_owned(), keys: RwLock::new((load(path)?, Instant::now())) })
+    }
+
+    /// Returns the locations that were sealed for one task group. The reason of a refusal is for the log.
+    pub fn unseal(&self, sealed: &Sealed, query: &str, relation: &str, token: &str) -> std::result::Result<Locations, &'static str> {
+        let context = format!("{query}\0{relation}\0{token}");
+        {
+            let keys = self.keys.read().expect("keys");
+            match keys.0.get(&sealed.key) {
+                Some(key) => return unseal(key, sealed, &context),
+                None if keys.1.elapsed() < RELOAD => return Err(UNKNOWN),
+                None => {}
+            }
+        }
+        let fresh = load(&self.path).map_err(|_| UNKNOWN)?;
+        let mut keys = self.keys.write().expect("keys");
+        *keys = (fresh, Instant::now());
+        keys.0.get(&sealed.key).map_or(Err(UNKNOWN), |key| unseal(key, sealed, &context))
+    }
+}
+
+const UNKNOWN: &str = "its locations are sealed for a key that is not here";
+
+fn unseal(key: &PrivateKey, sealed: &Sealed, context: &str) -> std::result::Result<Locations, &'static str> {
+    let bad = "its locations are sealed for another task group, or damaged";
+    let encapsulated = PublicKey::try_from(&sealed.encapsulated[..]).map_err(|_| bad)?;
+    let mut text = vec![0; sealed.ciphertext.len().checked_sub(TAG).ok_or(bad)?];
+    ModeBase::<DHKEM_X25519_SHA256_CHACHA20>::new_recipient(&encapsulated, key, INFO)
+        .and_then(|mut r| r.open(&sealed.ciphertext, context.as_bytes(), &mut text))
+        .map_err(|_| bad)?;
+    Locations::decode(&text[..]).map_err(|_| "its locations cannot be read")
+}
+
+fn load(path: &Path) -> Result<Keys> {
+    let bad = || DataFusionError::Configuration(format!("{}: no set of X25519 keys", path.display()));
+    let file: KeyFile = serde_json::from_slice(&std::fs::read(path)?).map_err(|_| bad())?;
+    let mut keys = Keys::new();
+    for k in &file.keys {
+        if k.kty != "OKP" || k.crv != "X25519" {
+            return Err(bad());
+        }
+        let secret: [u8; 32] = URL_SAFE_NO_PAD.decode(&k.d).ok().and_then(|d| d.try_into().ok()).ok_or_else(bad)?;
+        let secret = PrivateKey::from(secret);
+        let public = PublicKey::try_from(&secret).map_err(|_| bad())?;
+        if URL_SAFE_NO_PAD.encode(public.as_ref()) != k.x {
+            return Err(bad());
+        }
+        keys.insert(thumbprint("X25519", public.as_ref()), secret);
+    }
+    if keys.is_empty() { Err(bad()) } else { Ok(keys) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vault(name: &str, keys: &str) -> Result<Vault> {
+        let path = std::env::temp_dir().join(format!("gatehouse-seal-{}-{name}", std::process::id()));
+        std::fs::write(&path, keys).expect("a file");
+        let vault = Vault::open(&path);
+        std::fs::remove_file(path).expect("a file");
+        vault
+    }
+
+    fn jwk(seed: u8) -> (String, String, PublicKey) {
+        let secret = PrivateKey::from([seed; 32]);
+        let public = PublicKey::try_from(&secret).expect("a key");
+        let x = URL_SAFE_NO_PAD.encode(public.as_ref());
+        let text = format!(r#"{{"kty":"OKP","crv":"X25519","x":"{x}","d":"{}"}}"#, URL_SAFE_NO_PAD.encode([seed; 32]));
+        (text, thumbprint("X25519", public.as_ref()), public)
+    }
+
+    fn seal(to: &PublicKey, key: &str, context: &str) -> Sealed {
+        let text = Locations { files: vec!["https://store/a?secret".into()], equality: vec![] }.encode_to_vec();
+        let mut ciphertext = vec![0; text.len() + TAG];
+        let (mut sender, encapsulated) =
+            ModeBase::<DHKEM_X25519_SHA256_CHACHA20>::new_sender_deterministic(to, INFO, PrivateKey::from([9; 32])).expect("a sender");
+        sender.seal(&text, context.as_bytes(), &mut ciphertext).expect("sealed");
+        Sealed { key: key.into(), encapsulated: encapsulated.as_ref().to_vec(), ciphertext }
+    }
+
+    #[test]
+    fn only_the_same_task_group_opens_it() {
+        let (one, kid, public) = jwk(1);
+        let (two, other, _) = jwk(2);
+        let v = vault("opens", &format!(r#"{{"keys":[{one},{two}]}}"#)).expect("keys");
+        let sealed = seal(&public, &kid, "q\0r\0t");
+        assert_eq!(v.unseal(&sealed, "q", "r", "t").expect("it opens").files, ["https://store/a?secret"]);
+        for (query, relation, token) in [("p", "r", "t"), ("q", "s", "t"), ("q", "r", "u"), ("q\0r", "", "t")] {
+            assert!(v.unseal(&sealed, query, relation, token).is_err(), "{query} {relation} {token}");
+        }
+        let mut changed = sealed.clone();
+        changed.ciphertext[3] ^= 1;
+        let short = Sealed { ciphertext: vec![0; TAG - 1], ..sealed.clone() };
+        let mixed = Sealed { encapsulated: vec![7; 32], ..sealed.clone() };
+        let long = Sealed { encapsulated: vec![7; 33], ..sealed.clone() };
+        for (name, s) in [("changed", changed), ("short", short), ("mixed", mixed), ("long", long)] {
+            assert!(v.unseal(&s, "q", "r", "t").is_err(), "{name}");
+        }
+        for key in ["", "x", &other] {
+            assert!(v.unseal(&Sealed { key: key.into(), ..sealed.clone() }, "q", "r", "t").is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn keys_are_what_they_say() {
+        let (one, ..) = jwk(1);
+        for text in [
+            String::new(),
+            r#"{"keys":[]}"#.to_owned(),
+            format!(r#"{{"keys":[{}]}}"#, one.replace("X25519", "Ed25519")),
+            format!(r#"{{"keys":[{}]}}"#, one.replace(&URL_SAFE_NO_PAD.encode([1; 32]), &URL_SAFE_NO_PAD.encode([3; 32]))),
+        ] {
+            assert!(vault("bad", &text).is_err(), "{text}");
+        }
+    }
+}

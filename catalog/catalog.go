@@ -4,6 +4,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/apache/iceberg-go"
 	"github.com/apache/iceberg-go/table"
@@ -19,6 +20,10 @@ var (
 	ErrNoSuchVersion = errors.New("no such table version")
 	// ErrUnreadable: the table exists, but its format version, type or metadata is one that we do not read.
 	ErrUnreadable = errors.New("table cannot be read")
+	// ErrNoCredentials, an ErrUnreadable: the catalog gave none for the object store in which a file of the table lies.
+	ErrNoCredentials = fmt.Errorf("%w: there are no credentials for the place of an object", ErrUnreadable)
+	// ErrStore, an ErrUnreadable: what the catalog says of the table's object store cannot be used.
+	ErrStore = fmt.Errorf("%w: what the catalog says of its object store cannot be used", ErrUnreadable)
 	// ErrUnavailable: the catalog did not answer, or answered what we do not understand.
 	ErrUnavailable = errors.New("catalog unavailable")
 	// ErrRefused: the catalog refused the caller's credential.

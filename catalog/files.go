@@ -25,6 +25,7 @@ type Files struct {
 	places []objects.Location // in object stores
 	opened []opened           // longest prefix first
 	scope  string
+	vended bool
 }
 
 // NewFiles returns Files that reads below the given roots only: local folders, each of which must exist, and prefixes of object stores,

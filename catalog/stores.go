@@ -27,7 +27,7 @@ type opened struct {
 // With returns Files that reads objects through these stores, each below its prefix, the one with the longest first. scope is what the
 // Scope of Objects returns: who reads with what rights.
 func (f Files) With(scope string, stores ...Opened) (Files, error) {
-	out := Files{roots: f.roots, places: f.places, scope: scope}
+	out := Files{roots: f.roots, places: f.places, scope: scope, vended: f.vended}
 	for _, o := range stores {
 		var prefix objects.Location
 		if o.Prefix != "" && o.Prefix != "s3" && o.Prefix != "s3://" {
@@ -40,6 +40,23 @@ func (f Files) With(scope string, stores ...Opened) (Files, error) {
 	}
 	slices.SortStableFunc(out.opened, func(a, b opened) int { return len(b.prefix.String()) - len(a.prefix.String()) })
 	return out, nil
+}
+
+// WithVended is With for credentials that were given for one caller and one statement. What is known of a table from an earlier statement does not
+// show that these may read it, too; see Proven.
+func (f Files) WithVended(scope string, stores ...Opened) (Files, error) {
+	f.vended = true
+	return f.With(scope, stores...)
+}
+
+// Proven returns nil if the credentials may read an object now. The store is asked where they are vended; the operator's are trusted, and so are
+// local files. The error is like ReadMetadata's.
+func (f Files) Proven(ctx context.Context, location string) error {
+	if !f.vended || !objects.IsObject(location) {
+		return nil
+	}
+	_, err := f.Tag(ctx, location)
+	return err
 }
 
 // HasPlaces reports whether some root lies in an object store.
@@ -62,7 +79,7 @@ func (f Files) choose(location string) (objects.Store, error) {
 			return o.store, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there are no credentials for the place of an object", ErrUnreadable)
+	return nil, ErrNoCredentials
 }
 
 // Tag asks the store of an object for its tag. The error is like ReadMetadata's.
@@ -73,7 +90,7 @@ func (f Files) Tag(ctx context.Context, location string) (string, error) {
 	}
 	o, err := store.Read(ctx, objects.Object{Location: location, Size: -1}, nil, 0)
 	if err != nil {
-		return "", faulty("metadata file", err)
+		return "", faulty("object", err)
 	}
 	return o.Tag, nil
 }

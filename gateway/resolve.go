@@ -410,12 +410,19 @@ func (g *Gateway) catalog(name string) (catalog.Catalog, string) {
 
 // unreadable gives a fault of a visible table's data our own words.
 func unreadable(ts []*table, err error) error {
+	var p *plan.UnreadableError
+	planned := errors.As(err, &p)
 	if e := executors.StoreError(err); e != nil && e.Kind != executors.KindData { // what is missing is said of the table below
+		if planned {
+			e.Cause = p.Cause
+		}
 		return e
 	}
-	var p *plan.UnreadableError
-	if errors.As(err, &p) {
+	if planned {
 		return &UnreadableError{Table: p.Table, Why: p.Why, cause: p.Cause}
+	}
+	if errors.Is(err, catalog.ErrStore) && len(ts) == 1 {
+		return &UnreadableError{Table: ts[0].written, Why: "its catalog says of its object store what is not accepted here", cause: err}
 	}
 	if errors.Is(err, catalog.ErrUnreadable) && len(ts) == 1 {
 		return &UnreadableError{Table: ts[0].written, Why: "its metadata is missing, or uses something that is not supported here", cause: err}

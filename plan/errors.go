@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gatehouse/catalog"
 	"gatehouse/objects"
 )
 
@@ -31,10 +32,13 @@ func unreadable(cause error, format string, args ...any) *UnreadableError {
 	return &UnreadableError{Why: fmt.Sprintf(format, args...), Cause: cause}
 }
 
-// misplaced says that a file lies where none may be read, and of a store that we do not know, which one that is.
-func misplaced(err error) *UnreadableError {
+// unread says that a file cannot be read, and why, where it lies in a store that we do not know or have no credentials for.
+func unread(err error, otherwise string) *UnreadableError {
 	if s, ok := errors.AsType[*objects.SchemeError](err); ok {
 		return unreadable(err, "its files lie in %s, which is not read here", s.Store)
 	}
-	return unreadable(err, "a file lies where files may not be read")
+	if errors.Is(err, catalog.ErrNoCredentials) {
+		return unreadable(err, "there are no credentials for the object store in which its files lie")
+	}
+	return unreadable(err, "%s", otherwise)
 }

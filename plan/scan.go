@@ -63,12 +63,12 @@ func stored(files catalog.Files, s *Scan) (objects.Store, error) {
 	}
 	for i := range s.Files {
 		if err := check(s.Files[i].Path); err != nil {
-			return nil, misplaced(err)
+			return nil, unread(err, "a file lies where files may not be read")
 		}
 	}
 	for _, d := range s.Deletes {
 		if err := check(d.Path); err != nil {
-			return nil, misplaced(err)
+			return nil, unread(err, "a file lies where files may not be read")
 		}
 	}
 	if !some {

@@ -35,10 +35,14 @@ type stat struct {
 }
 
 // snapshot returns the decoded snapshot of t, from the cache if this version of the table was planned before. The caller has
-// been authorised: t was loaded with the caller's rights for this statement.
+// been authorised: t was loaded with the caller's rights for this statement, and credentials that were vended for it may read the
+// manifest list now.
 func (p *Planner) snapshot(ctx context.Context, t *catalog.Table) (*snapshot, error) {
 	key := cacheKey{t.Files.Scope(), t.Catalog, t.UUID, t.Iceberg.MetadataLocation(), t.Snapshot.SnapshotID, t.Fields.ID}
 	if s, ok := p.cache.get(key); ok {
+		if err := t.Files.Proven(ctx, t.Snapshot.ManifestList); err != nil {
+			return nil, unread(err, "its manifest list cannot be read")
+		}
 		return s, nil
 	}
 	s, err := decode(ctx, t)
@@ -65,7 +69,7 @@ func decode(ctx context.Context, t *catalog.Table) (s *snapshot, err error) {
 	fs := manifestFiles{ctx, t.Files}
 	manifests, err := t.Snapshot.Manifests(fs)
 	if err != nil {
-		return nil, unreadable(err, "its manifest list cannot be read")
+		return nil, unread(err, "its manifest list cannot be read")
 	}
 	// Deletes come first, so that each data file finds its own in one pass.
 	slices.SortStableFunc(manifests, func(a, b iceberg.ManifestFile) int {
@@ -110,7 +114,7 @@ func (b *builder) manifest(m iceberg.ManifestFile, fs manifestFiles) error {
 	b.out.specs[id] = *spec
 	for e, err := range m.Entries(fs, true) {
 		if err != nil {
-			return unreadable(err, "a manifest cannot be decoded")
+			return unread(err, "a manifest cannot be decoded")
 		}
 		if err := b.entry(e, m); err != nil {
 			return err
@@ -126,7 +130,7 @@ func (b *builder) entry(e iceberg.ManifestEntry, m iceberg.ManifestFile) error {
 		return unreadable(nil, "it is encrypted")
 	}
 	if err := b.table.Files.Check(d.FilePath()); err != nil {
-		return misplaced(err)
+		return unread(err, "a file lies where files may not be read")
 	}
 	if e.SequenceNum() < 0 || d.Count() < 0 || d.FileSizeBytes() < 0 {
 		return unreadable(nil, "a manifest lists a file without its sequence number, rows or size")

@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -9,8 +8,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -22,63 +19,7 @@ import (
 // startServer starts Iceberg's own REST catalog server over a copy of the zoo's catalog and returns its address.
 func startServer(t *testing.T) *url.URL {
 	t.Helper()
-	for _, tool := range []string{"java", "mvn"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%s is not installed: Iceberg's REST catalog server cannot run", tool)
-		}
-	}
-	project, err := filepath.Abs("../../testdata/clients/rest-catalog")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	jars := filepath.Join(dir, "classpath")
-	mvn := exec.Command("mvn", "-q", "-B", "-f", filepath.Join(project, "pom.xml"), "dependency:build-classpath", "-Dmdep.outputFile="+jars)
-	if out, err := mvn.CombinedOutput(); err != nil {
-		t.Skipf("the server's jars could not be had from Maven: %v\n%s", err, out)
-	}
-	classpath, err := os.ReadFile(jars)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := filepath.Join(dir, "catalog.db")
-	copyFile(t, filepath.Join(catalogtest.Zoo(t), "catalog.db"), db)
-	cmd := exec.Command("java", "-Xmx256m", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", string(classpath),
-		filepath.Join(project, "Server.java"), "zoo", db, "file://"+catalogtest.ZooFolder+"/warehouse")
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = stdin.Close() // the server ends with its input
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	var port int
-	if _, scan := fmt.Sscanf(line, "port %d", &port); err != nil || scan != nil {
-		t.Fatalf("the server did not start: %q\n%s", line, stderr.String())
-	}
-	return &url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)}
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	return catalogtest.StartREST(t, filepath.Join(catalogtest.Zoo(t), "catalog.db"), "zoo", "file://"+catalogtest.ZooFolder+"/warehouse")
 }
 
 // door is what real installations have in front of a catalog: it knows tokens, and may change answers.

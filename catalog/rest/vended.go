@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -28,9 +27,6 @@ var (
 	keysEnd    = []string{"s3.session-token-expires-at-ms", "expiration-time"} // milliseconds since 1970
 )
 
-// errStore says that what a catalog says of a store cannot be used. No text of the catalog is in it.
-var errStore = errors.New("what the catalog says of the table's object store cannot be used")
-
 // vended opens the stores that an answer has credentials for, for this caller and table alone. Nothing that a table's own properties say is
 // looked at: who may set them could send requests, and what signs them, to any place.
 func (c *Catalog) vended(id auth.Identity, schema, name string, got *answer) (catalog.Files, error) {
@@ -55,7 +51,7 @@ func (c *Catalog) vended(id auth.Identity, schema, name string, got *answer) (ca
 			stores = append(stores, catalog.Opened{Prefix: g.Prefix, Store: store})
 		}
 	}
-	return c.files.With(scope, stores...)
+	return c.files.WithVended(scope, stores...)
 }
 
 // isS3 reports whether a prefix is one of S3. Those of other stores may stand beside it.
@@ -65,9 +61,9 @@ func isS3(prefix string) bool {
 }
 
 // open opens a store with the keys in m, nil if there are none. The place is the operator's: an endpoint or region in m has to be the
-// same, but for a region where none is configured.
+// same, but for a region where none is configured. The error is catalog.ErrStore, without a text of the catalog.
 func (c *Catalog) open(m map[string]string, scope string) (*s3.Store, error) {
-	unusable := func(why string) error { return fmt.Errorf("%w: %w: %s", catalog.ErrUnreadable, errStore, why) }
+	unusable := func(why string) error { return fmt.Errorf("%w: %s", catalog.ErrStore, why) }
 	if signs, _ := strconv.ParseBool(m[keySigning]); signs {
 		return nil, unusable("it wants requests to be signed remotely")
 	}

@@ -38,8 +38,10 @@ func refusal(r *http.Response) (err error, again bool) {
 		kind = objects.ErrRefused
 	case r.StatusCode == http.StatusNotFound:
 		kind = objects.ErrNotFound
-	case r.StatusCode == http.StatusPreconditionFailed, r.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+	case r.StatusCode == http.StatusPreconditionFailed:
 		kind = objects.ErrChanged
+	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		kind = errRange
 	case r.StatusCode >= 500, r.StatusCode == http.StatusTooManyRequests, r.StatusCode == http.StatusRequestTimeout:
 		again = true
 	}

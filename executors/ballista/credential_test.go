@@ -16,6 +16,7 @@ import (
 	"gatehouse/executors/ballista/cluster"
 	"gatehouse/executors/ballista/wire"
 	"gatehouse/executors/executortest"
+	"gatehouse/objects"
 	"gatehouse/plan"
 	"gatehouse/policy"
 )
@@ -25,6 +26,7 @@ type forger struct {
 	t        *testing.T
 	x        *Executor
 	pipeline *executortest.Pipeline
+	store    objects.Store // where files lie, or nil
 }
 
 // statement is what the gateway would send for a plan.
@@ -33,6 +35,9 @@ func (f *forger) statement(id auth.Identity, text string, demands executortest.P
 	p, err := f.pipeline.Plan(f.t.Context(), id, text, demands)
 	if err != nil {
 		f.t.Fatal(err)
+	}
+	if f.store != nil {
+		move(p, f.store)
 	}
 	prepared, err := f.x.Prepare(f.t.Context(), p)
 	if err != nil {
@@ -72,7 +77,7 @@ func change(g *wire.TaskGroup, alter func(*wire.Payload)) {
 func TestCredentials(t *testing.T) {
 	c := sharedCluster(t)
 	pipeline := executortest.Zoo(t, c.opener(t, nil))
-	f := &forger{t, pipeline.Executor.(*Executor), pipeline}
+	f := &forger{t, pipeline.Executor.(*Executor), pipeline, nil}
 	one := executortest.Policy{"spark.orders": {ID: "d", Filters: []policy.Expression{{ID: "f", SQL: "id = 1"}}}}
 	const text = "SELECT id FROM orders"
 	for name, forge := range map[string]func(p *plan.Plan, s *wire.Statement){
@@ -137,7 +142,7 @@ func TestCredentials(t *testing.T) {
 // TestMixedRelations exchanges the groups of two relations of one statement.
 func TestMixedRelations(t *testing.T) {
 	pipeline := executortest.Zoo(t, sharedCluster(t).opener(t, nil))
-	f := &forger{t, pipeline.Executor.(*Executor), pipeline}
+	f := &forger{t, pipeline.Executor.(*Executor), pipeline, nil}
 	_, s := f.statement(executortest.Alice, "SELECT a.id FROM orders a JOIN orders b ON a.id = b.id", nil)
 	s.Relations[0].Groups, s.Relations[1].Groups = s.Relations[1].Groups, s.Relations[0].Groups
 	kind(t, f.run(s), executors.KindCredential)
@@ -147,7 +152,7 @@ func TestMixedRelations(t *testing.T) {
 // two, one may not have seen a group, so that each group's credential is sent until both have.
 func TestReplay(t *testing.T) {
 	pipeline := executortest.Zoo(t, sharedCluster(t).opener(t, nil))
-	f := &forger{t, pipeline.Executor.(*Executor), pipeline}
+	f := &forger{t, pipeline.Executor.(*Executor), pipeline, nil}
 	_, s := f.statement(executortest.Alice, "SELECT id FROM orders", nil)
 	if err := f.run(s); err != nil {
 		t.Fatalf("%v (%v)", err, errors.Unwrap(err))
@@ -165,7 +170,7 @@ func TestReplay(t *testing.T) {
 func TestRotation(t *testing.T) {
 	c := startCluster(t)
 	pipeline := executortest.Zoo(t, c.opener(t, nil))
-	f := &forger{t, pipeline.Executor.(*Executor), pipeline}
+	f := &forger{t, pipeline.Executor.(*Executor), pipeline, nil}
 	key, err := task.NewKey()
 	if err != nil {
 		t.Fatal(err)
@@ -210,9 +215,15 @@ func mint(t *testing.T, c *testCluster, p *plan.Plan, payload []byte, now time.T
 
 func sign(t *testing.T, m *task.Minter, p *plan.Plan, payload []byte, expires time.Time) string {
 	t.Helper()
+	return signAs(t, m, p, "", payload, expires)
+}
+
+// signAs makes a credential with an id, "" for any.
+func signAs(t *testing.T, m *task.Minter, p *plan.Plan, id string, payload []byte, expires time.Time) string {
+	t.Helper()
 	sum := sha256.Sum256(payload)
 	token, err := m.Mint(auth.TaskClaims{
-		Subject: p.Identity().Subject, UserIss: p.Identity().Issuer, Query: p.Query(), Relation: p.Relations()[0].CTE,
+		ID: id, Subject: p.Identity().Subject, UserIss: p.Identity().Issuer, Query: p.Query(), Relation: p.Relations()[0].CTE,
 		Digest: base64.RawURLEncoding.EncodeToString(sum[:]), Expires: expires,
 	})
 	if err != nil {

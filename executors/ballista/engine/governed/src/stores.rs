@@ -77,7 +77,7 @@ impl Endpoint {
         };
         let uri = Uri::try_from(text).ok()?;
         let (scheme, host, port) = place(&uri)?;
-        (uri.path() == "/" && uri.query().is_none()).then_some(Self { scheme, host, port, below })
+        (uri.path() == "/" && uri.query().is_none() && !host.contains('*')).then_some(Self { scheme, host, port, below })
     }
 
     fn is(&self, scheme: &Scheme, host: &str, port: u16) -> bool {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn head(pair: &Ed25519KeyPair) -> String {
-        format!(r#"{{"alg":"EdDSA","kid":"{}","typ":"gatehouse-task+jwt"}}"#, thumbprint(&public(pair)))
+        format!(r#"{{"alg":"EdDSA","kid":"{}","typ":"gatehouse-task+jwt"}}"#, thumbprint("Ed25519", &public(pair)))
     }
 
     #[test]

@@ -145,7 +145,9 @@ func TestServer(t *testing.T) {
 			t.Errorf("what can be listed: %v", err)
 		}
 	})
-	t.Run("restrictions and credentials", func(t *testing.T) { extras(t, d, fresh) })
+	t.Run("restrictions", func(t *testing.T) { extras(t, d, fresh) })
+	t.Run("vended credentials", func(t *testing.T) { fresh(t); vending(t, d) })
+	t.Run("credentials that nobody asked for", func(t *testing.T) { fresh(t); unasked(t, d) })
 	t.Run("a server's configuration", func(t *testing.T) {
 		c := fresh(t)
 		d.change = func(_ string, r *http.Request, body []byte) []byte {

@@ -26,7 +26,8 @@ import (
 // gate stands in front of a server, and may do something else with a request than pass it on.
 type gate struct {
 	*httptest.Server
-	pass http.Handler
+	pass  http.Handler
+	delay time.Duration // of each answer
 
 	mu   sync.Mutex
 	seen []*http.Request // since the last call of set
@@ -53,6 +54,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.seen = append(g.seen, r)
 	n, on := len(g.seen), g.on
 	g.mu.Unlock()
+	time.Sleep(g.delay)
 	if on == nil || !on(n, w, r) {
 		g.pass.ServeHTTP(w, r)
 	}

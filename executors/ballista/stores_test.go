@@ -1,9 +1,12 @@
 package ballista
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -139,5 +142,51 @@ func TestZooInStore(t *testing.T) {
 	}
 	if len(l.keys) < 80 || read < 30 {
 		t.Errorf("%d tables, %d files were read", read, len(l.keys))
+	}
+}
+
+// TestStoreRequests: of an object, each byte is asked for once at most, of the columns that a statement reads and what lies in between.
+func TestStoreRequests(t *testing.T) {
+	server := objectstest.Start(t)
+	g := newGate(t, server)
+	c := startWith(t, cluster.Config{Stores: []string{g.URL}, Executors: 1})
+	l := newLake(t, server, g.store(t, server, nil))
+	p := executortest.Over(t, c.inStore(t, l, nil), tpch(t), "tpch")
+	for _, q := range []struct {
+		text string
+		part float64 // of the file, at most
+	}{
+		{"SELECT count(*) AS n FROM orders", 0.15},
+		{"SELECT sum(o_totalprice) AS s FROM orders", 0.5},
+		{"SELECT * FROM orders", 1.01},
+		{"SELECT count(*) AS n FROM nation WHERE n_name = 'PERU'", 1},
+	} {
+		g.set(nil)
+		if _, err := p.Rows(t.Context(), q.text, nil); err != nil {
+			t.Fatalf("%s: %v (%v)", q.text, err, errors.Unwrap(err))
+		}
+		var size, sum int64
+		var ranges [][2]int64
+		for _, r := range g.requests() {
+			var from, to int64
+			if n, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &from, &to); n != 2 {
+				t.Fatalf("range %q: %v", r.Header.Get("Range"), err)
+			}
+			if (r.Header.Get("If-Match") != "") != (len(ranges) > 0) {
+				t.Errorf("%s: a request with the condition %q", q.text, r.Header.Get("If-Match"))
+			}
+			ranges = append(ranges, [2]int64{from, to})
+			size, sum = max(size, to+1), sum+to+1-from
+		}
+		slices.SortFunc(ranges, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+		for i := 1; i < len(ranges); i++ {
+			if ranges[i][0] <= ranges[i-1][1] {
+				t.Errorf("%s: bytes are asked for twice: %v", q.text, ranges)
+			}
+		}
+		t.Logf("%s: %d requests, %d of %d bytes", q.text, len(ranges), sum, size)
+		if float64(sum) > q.part*float64(size) {
+			t.Errorf("%s: %d of %d bytes in %v", q.text, sum, size, ranges)
+		}
 	}
 }

@@ -1,5 +1,6 @@
 //! Where the bytes of a data file come from: a local file, or an object of a store.
 
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ impl Input {
     /// Opens a file. It has the size that its manifest says, or it is another one.
     pub async fn open(file: &File, url: Option<&Url>, stores: &Arc<Stores>) -> Result<Self> {
         if let Some(url) = url {
-            return Ok(Self::Remote(Remote::open(file, url.clone(), Arc::clone(stores)).await?));
+            let object = Object::open(file, url.clone(), Arc::clone(stores)).await?;
+            return Ok(Self::Remote(Remote { object: Arc::new(object), next: VecDeque::new(), coming: None }));
         }
         let input = tokio::fs::File::open(&file.path).await.map_err(|e| unreadable(file, &e))?;
         let meta = input.metadata().await.map_err(|e| unreadable(file, &e))?;
@@ -49,6 +51,14 @@ impl Input {
             return Err(unreadable(file, &"it is not the file that the manifest names"));
         }
         Ok(Self::Local(input))
+    }
+
+    /// Says what will be asked for, in this order, so that it comes before.
+    pub fn expect(&mut self, ranges: impl Iterator<Item = Vec<Range<u64>>>) {
+        if let Self::Remote(r) = self {
+            r.next = ranges.collect();
+            r.hasten();
+        }
     }
 }
 
@@ -76,7 +86,7 @@ impl AsyncFileReader for Input {
 }
 
 /// An object, held by the tag that it had when it was opened.
-pub struct Remote {
+struct Object {
     stores: Arc<Stores>,
     url: Url,
     path: String,
@@ -86,7 +96,7 @@ pub struct Remote {
     tail: (u64, Bytes),
 }
 
-impl Remote {
+impl Object {
     async fn open(file: &File, url: Url, stores: Arc<Stores>) -> Result<Self> {
         let size = u64::try_from(file.size).ok().filter(|s| *s > 0).ok_or_else(|| unreadable(file, &"it has no size"))?;
         let start = size.saturating_sub(TAIL);
@@ -101,12 +111,13 @@ impl Remote {
         within.then(|| tail.slice((range.start - start) as usize..(range.end - start) as usize))
     }
 
-    async fn ranges(&self, ranges: Vec<Range<u64>>) -> Result<Vec<Bytes>> {
+    async fn ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         if ranges.iter().any(|r| r.start > r.end || r.end > self.size) {
             return Err(failure(Class::Data, format!("data file {}: its footer names bytes that it does not have", self.path)));
         }
         let joined = joined(ranges.iter().filter(|r| self.there(r).is_none()).cloned().collect());
-        let pieces: Vec<Range<u64>> = joined.iter().flat_map(pieces).collect();
+        let (start, tail) = &self.tail;
+        let pieces: Vec<Range<u64>> = joined.iter().flat_map(|r| pieces(r.start..r.end.min(*start))).collect();
         let got: Vec<Bytes> = stream::iter(pieces.clone())
             .map(|p| async {
                 let got = fetched(&self.stores, &self.url, p, self.size, Some(self.tag.clone())).await;
@@ -115,7 +126,8 @@ impl Remote {
             .buffered(PARALLEL)
             .try_collect()
             .await?;
-        let whole: Vec<Bytes> = joined.iter().map(|r| whole(r, &pieces, &got)).collect();
+        let end = |r: &Range<u64>| tail.slice(..r.end.saturating_sub(*start) as usize);
+        let whole: Vec<Bytes> = joined.iter().map(|r| whole(r, &pieces, &got, end(r))).collect();
         Ok(ranges
             .iter()
             .map(|r| match (self.there(r), joined.iter().position(|j| j.start <= r.start && r.end <= j.end)) {
@@ -127,18 +139,54 @@ impl Remote {
     }
 }
 
-impl AsyncFileReader for Remote {
-    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, parquet::errors::Result<Bytes>> {
-        async move { Ok(self.ranges(vec![range]).await.map_err(external)?.swap_remove(0)) }.boxed()
+type Ranges = Vec<Range<u64>>;
+
+/// An object that is read: what will be asked for next is on its way.
+pub struct Remote {
+    object: Arc<Object>,
+    /// What will be asked for, in this order.
+    next: VecDeque<Ranges>,
+    coming: Option<(Ranges, JoinSet<Result<Vec<Bytes>>>)>,
+}
+
+impl Remote {
+    /// Has the first of what is expected come.
+    fn hasten(&mut self) {
+        self.coming = self.next.pop_front().map(|ranges| {
+            let (object, wanted) = (Arc::clone(&self.object), ranges.clone());
+            let mut task = JoinSet::new();
+            task.spawn(async move { object.ranges(&wanted).await });
+            (ranges, task)
+        });
     }
 
-    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, parquet::errors::Result<Vec<Bytes>>> {
+    async fn ranges(&mut self, ranges: Ranges) -> Result<Vec<Bytes>> {
+        // A row group of which no row is left may be left out.
+        if let Some(at) = self.next.iter().position(|n| *n == ranges) {
+            self.next.drain(..at);
+            self.hasten();
+        }
+        let Some((_, mut task)) = self.coming.take_if(|(r, _)| *r == ranges) else {
+            return self.object.ranges(&ranges).await;
+        };
+        let got = task.join_next().await.and_then(std::result::Result::ok);
+        self.hasten();
+        got.unwrap_or_else(|| Err(trouble(&self.object.path, GIVEN_UP)))
+    }
+}
+
+impl AsyncFileReader for Remote {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, parquet::errors::Result<Bytes>> {
+        async move { Ok(self.object.ranges(&[range]).await.map_err(external)?.swap_remove(0)) }.boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Ranges) -> BoxFuture<'_, parquet::errors::Result<Vec<Bytes>>> {
         async move { self.ranges(ranges).await.map_err(external) }.boxed()
     }
 
     fn get_metadata<'a>(&'a mut self, options: Option<&'a ArrowReaderOptions>) -> BoxFuture<'a, parquet::errors::Result<Arc<ParquetMetaData>>> {
         async move {
-            let size = self.size;
+            let size = self.object.size;
             let reader = ParquetMetaDataReader::new().with_arrow_reader_options(options);
             Ok(Arc::new(reader.load_and_finish(&mut *self, size).await?))
         }
@@ -146,12 +194,15 @@ impl AsyncFileReader for Remote {
     }
 }
 
+/// What is said of a read whose task ended without it.
+const GIVEN_UP: Trouble = Trouble::Unavailable("it was given up");
+
 /// Reads a range, also while nobody looks, and no longer than somebody wants it.
 async fn fetched(stores: &Arc<Stores>, url: &Url, range: Range<u64>, size: u64, tag: Option<String>) -> Result<(Bytes, String), Trouble> {
     let (stores, url) = (Arc::clone(stores), url.clone());
     let mut task = JoinSet::new();
     task.spawn(async move { stores.get(&url, range, size, tag.as_deref()).await });
-    task.join_next().await.and_then(std::result::Result::ok).unwrap_or(Err(Trouble::Unavailable("it was given up")))
+    task.join_next().await.and_then(std::result::Result::ok).unwrap_or(Err(GIVEN_UP))
 }
 
 /// The ranges, ascending, with those joined that are close together. Empty ones are left out.
@@ -169,19 +220,20 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 /// The requests for a range.
-fn pieces(range: &Range<u64>) -> Vec<Range<u64>> {
+fn pieces(range: Range<u64>) -> Vec<Range<u64>> {
     let end = range.end;
-    (range.start..end).step_by(PIECE as usize).map(|s| s..end.min(s + PIECE)).collect()
+    range.step_by(PIECE as usize).map(|s| s..end.min(s + PIECE)).collect()
 }
 
-/// A range of several pieces, put together.
-fn whole(range: &Range<u64>, pieces: &[Range<u64>], got: &[Bytes]) -> Bytes {
+/// A range, put together of the pieces in it and of what is there of its end.
+fn whole(range: &Range<u64>, pieces: &[Range<u64>], got: &[Bytes], end: Bytes) -> Bytes {
     let mut of = pieces.iter().zip(got).filter(|(p, _)| p.start >= range.start && p.end <= range.end).map(|(_, b)| b);
-    if range.end - range.start <= PIECE {
-        return of.next().cloned().unwrap_or_default();
+    let first = of.next().cloned().unwrap_or_default();
+    if first.len() as u64 == range.end - range.start {
+        return first;
     }
     let mut all = BytesMut::with_capacity((range.end - range.start) as usize);
-    of.for_each(|b| all.extend_from_slice(b));
+    std::iter::once(&first).chain(of).chain([&end]).for_each(|b| all.extend_from_slice(b));
     all.freeze()
 }
 
@@ -231,17 +283,19 @@ mod tests {
         ] {
             assert_eq!(joined(ranges.clone()), want, "{ranges:?}");
         }
-        assert_eq!(pieces(&(3..PIECE)), [3..PIECE]);
-        assert_eq!(pieces(&(3..PIECE + 3)), [3..PIECE + 3]);
-        assert_eq!(pieces(&(3..PIECE + 4)), [3..PIECE + 3, PIECE + 3..PIECE + 4]);
+        assert_eq!(pieces(3..PIECE), [3..PIECE]);
+        assert_eq!(pieces(3..PIECE + 3), [3..PIECE + 3]);
+        assert_eq!(pieces(3..PIECE + 4), [3..PIECE + 3, PIECE + 3..PIECE + 4]);
     }
 
     #[test]
     fn pieces_make_their_range() {
         let r = 1..PIECE + 4;
-        let cut = pieces(&r);
+        let cut = pieces(r.clone());
         let got = [Bytes::from(vec![1; PIECE as usize]), Bytes::from_static(&[2, 2, 2])];
-        let all = whole(&r, &cut, &got);
+        let all = whole(&r, &cut, &got, Bytes::new());
         assert_eq!((all.len() as u64, all[0], all[PIECE as usize]), (r.end - r.start, 1, 2));
+        let got = [Bytes::from_static(&[9]), Bytes::from_static(&[1, 2])];
+        assert_eq!(&whole(&(3..9), &[0..1, 3..5], &got, Bytes::from_static(&[3, 4, 5, 6]))[..], [1, 2, 3, 4, 5, 6]);
     }
 }

@@ -53,11 +53,12 @@ pub async fn open(
     let have = microseconds(&metadata);
     let mut mapping = Mapping::new(target, needed, file, &have, lacking)?;
     let metadata = adapted(&metadata, &have, mapping.positions).map_err(|e| damaged(&file.path, e))?;
-    let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(input, metadata);
-    let (chosen, ranges) = row_groups(builder.metadata(), file);
+    let (chosen, ranges) = row_groups(metadata.metadata(), file);
     let deleted = positions(&file.deleted)?;
-    let mask = ProjectionMask::roots(builder.parquet_schema(), mapping.roots.iter().copied());
-    scanned.add(bytes(builder.metadata(), &chosen, &mask));
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), mapping.roots.iter().copied());
+    scanned.add(chosen.iter().flat_map(|g| chunks(metadata.metadata(), *g, &mask)).map(|r| (r.end - r.start) as usize).sum());
+    input.expect(chosen.iter().map(|g| chunks(metadata.metadata(), *g, &mask)));
+    let builder = ParquetRecordBatchStreamBuilder::new_with_metadata(input, metadata);
     let mut builder = builder.with_projection(mask).with_row_groups(chosen).with_batch_size(batch_rows);
     if !deleted.is_empty() {
         builder = builder.with_row_selection(selection(&ranges, &deleted));
@@ -105,10 +106,10 @@ fn adapted(metadata: &ArrowReaderMetadata, types: &SchemaRef, positions: bool) -
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)
 }
 
-/// The bytes of the chosen columns of the chosen row groups.
-fn bytes(metadata: &ParquetMetaData, groups: &[usize], mask: &ProjectionMask) -> usize {
-    let chunks = groups.iter().flat_map(|g| metadata.row_group(*g).columns().iter().enumerate());
-    chunks.filter(|(leaf, _)| mask.leaf_included(*leaf)).map(|(_, c)| c.compressed_size().max(0) as usize).sum()
+/// Where the chosen columns of a row group lie.
+fn chunks(metadata: &ParquetMetaData, group: usize, mask: &ProjectionMask) -> Vec<Range<u64>> {
+    let columns = metadata.row_group(group).columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
+    columns.map(|(_, c)| c.byte_range()).map(|(start, length)| start..start.saturating_add(length)).collect()
 }
 
 /// The row groups that start in the file's range of bytes, and their ranges of rows.

@@ -127,6 +127,31 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// A store that does not heed If-Match changes nothing.
+func TestAnotherTag(t *testing.T) {
+	store := broken(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") != "" {
+			piece(w, r)
+			return
+		}
+		w.Header().Set("ETag", `"t"`)
+		_, _ = w.Write(make([]byte, 100))
+	})
+	for _, o := range []objects.Object{{Location: object.Location, Size: -1, Tag: `"other"`}, {Location: object.Location, Size: 99}, {Location: object.Location, Size: 99, Tag: `"t"`}} {
+		_, some := store.Read(t.Context(), o, make([]byte, 10), 5)
+		_, none := store.Read(t.Context(), o, nil, 0)
+		_, all := store.ReadAll(t.Context(), o, 1000)
+		for _, err := range []error{some, none, all} {
+			if !errors.Is(err, objects.ErrChanged) {
+				t.Errorf("%+v: %v", o, err)
+			}
+		}
+	}
+	if _, err := store.Read(t.Context(), objects.Object{Location: object.Location, Size: 100, Tag: `"t"`}, make([]byte, 10), 5); err != nil {
+		t.Errorf("the control: %v", err)
+	}
+}
+
 // A store that was busy for a moment costs no error.
 func TestRetry(t *testing.T) {
 	var calls atomic.Int32

@@ -31,7 +31,7 @@ func (k *checker) roots(key string, cat CatalogConfig) {
 	}
 	switch {
 	case stored && cat.S3 == (S3Config{}):
-		k.add(key+".s3", "is missing, and a root lies in an object store", "write its endpoint or its region, see docs/operations.md")
+		k.add(key+".s3", "is missing, and a root lies in an object store", "write its endpoint or its region, see docs/stores.md")
 	case !stored && cat.S3 != (S3Config{}):
 		k.add(key+".roots", "has no place in the object store", "add s3://BUCKET/PREFIX, below which the tables' files lie")
 	}

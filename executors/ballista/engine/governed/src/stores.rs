@@ -250,6 +250,8 @@ mod tests {
             ("https://bucket.s3.example.com/k", true),
             ("http://127.0.0.1:9000/b/k", true),
             ("http://s3.example.com/b/k", false),
+            ("http://s3.example.com:443/b/k", false),
+            ("https://127.0.0.1:9000/b/k", false),
             ("https://s3.example.com:8443/b/k", false),
             ("https://a.b.s3.example.com/k", false),
             ("https://.s3.example.com/k", false),

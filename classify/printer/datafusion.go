@@ -40,8 +40,8 @@ var datafusion = Dialect{
 	rewrites: map[string]string{
 		"avg": "gw_quotient(sum({distinct}{x}){over}, count({distinct}{x}){over})", "mean": "gw_quotient(sum({distinct}{x}){over}, count({distinct}{x}){over})",
 		"min": "gw_sorted(min(gw_sortable({x})){over})", "max": "gw_sorted(max(gw_sortable({x})){over})",
-		"stddev": spread("stddev"), "stddev_samp": spread("stddev"), "stddev_pop": spread("stddev_pop"),
-		"variance": spread("var"), "var_samp": spread("var"), "var_pop": spread("var_pop"),
+		"stddev": spread("gw_stddev"), "stddev_samp": spread("gw_stddev"), "stddev_pop": spread("gw_stddev_pop"),
+		"variance": spread("gw_var"), "var_samp": spread("gw_var"), "var_pop": spread("gw_var_pop"),
 	},
 	byArgs: parts(map[string]string{
 		"substring/2": "gw_substr_2", "substr/2": "gw_substr_2", "substring/3": "gw_substr_3", "substr/3": "gw_substr_3",

@@ -1,4 +1,5 @@
-//! Functions of ours that differ from DataFusion's: integers that overflow are an error, and sums have the width of the other executor's.
+//! Functions of ours that differ from DataFusion's: integers that overflow are an error, and sums have the width of the other executor's,
+//! and are exact.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::failure::{failure, unsupported};
+use crate::measures::{self, Groups, One, Total};
 use crate::wire::Class;
 
 /// An operator on integers.
@@ -111,23 +113,23 @@ impl AggregateUDFImpl for WideSum {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.sum.accumulator(args)
+        if is_double(&args.return_field) { Ok(Box::new(One::new(Total::nearest))) } else { self.sum.accumulator(args) }
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.sum.create_sliding_accumulator(args)
+        if is_double(&args.return_field) { self.accumulator(args) } else { self.sum.create_sliding_accumulator(args) }
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.sum.state_fields(args)
+        if is_double(&args.return_field) { Ok(measures::state_fields(&args)) } else { self.sum.state_fields(args) }
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.sum.groups_accumulator_supported(args)
+        is_double(&args.return_field) || self.sum.groups_accumulator_supported(args)
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        self.sum.create_groups_accumulator(args)
+        if is_double(&args.return_field) { Ok(Box::new(Groups::new(Total::nearest))) } else { self.sum.create_groups_accumulator(args) }
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -137,6 +139,11 @@ impl AggregateUDFImpl for WideSum {
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         AggregateOrderSensitivity::Insensitive
     }
+}
+
+/// Whether a sum is one of floating point: DataFusion's would depend on the order of rows.
+fn is_double(out: &FieldRef) -> bool {
+    *out.data_type() == DataType::Float64
 }
 
 /// The sum that statements use.

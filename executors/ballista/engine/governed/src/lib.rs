@@ -2,19 +2,23 @@
 //!
 //! To read it in order: `payload` (what a task group reads and shows), `token`, `seal` and `guard` (who may run it), `stores` and `input` (bytes
 //! of data files), `read`, `columns`, `deletes` and `equality` (their rows), `policy` (filter and masks), `exec` and `codec` (the node),
-//! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `wall`, `lazy`.
+//! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `measures`
+//! (aggregates over floating point, by `exact` and `dispersion`), `wall`, `lazy`.
 
 pub mod checked;
 pub mod codec;
 pub mod columns;
 pub mod deletes;
+pub mod dispersion;
 pub mod equality;
+pub mod exact;
 pub mod exec;
 pub mod failure;
 pub mod functions;
 pub mod guard;
 pub mod input;
 pub mod lazy;
+pub mod measures;
 
 pub mod payload;
 pub mod policy;

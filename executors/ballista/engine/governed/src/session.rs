@@ -15,6 +15,7 @@ use datafusion::prelude::SessionConfig;
 use crate::checked::{Op, arithmetic, sum};
 use crate::functions;
 use crate::lazy::Lazy;
+use crate::measures;
 use crate::semantics::Semantics;
 
 /// What scheduler and executors know of a statement beside its plan. It travels with each task.
@@ -96,5 +97,5 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
 
 /// Our aggregate functions, for registries. They take the place of others with the same name.
 pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
-    vec![sum(), functions::single()]
+    [sum(), functions::single()].into_iter().chain(measures::dispersions()).collect()
 }

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, GroupingSet, Logic
 
 use crate::failure::unsupported;
 use crate::functions;
+use crate::measures::is_dispersion;
 use crate::relation::Relation;
 use crate::rewrite::{is_grouped, is_ordered};
 use crate::semantics::RANKS;
@@ -268,10 +269,6 @@ fn check_window(w: &WindowFunction, schema: &DFSchema) -> Result<()> {
     let ok = match name {
         _ if matches!(w.fun, WindowFunctionDefinition::AggregateUDF(_)) => {
             check_frame(&p.window_frame)?;
-            let moving = !p.window_frame.start_bound.is_unbounded();
-            if moving && types.iter().any(is_float) {
-                return Err(unsupported("a window that moves over floating point"));
-            }
             return if AGGREGATES.contains(&name) { check_aggregate(name, false, &p.args, schema) } else { Err(unsupported(format!("{name} OVER"))) };
         }
         "percent_rank" | "cume_dist" => plain && p.args.is_empty(),
@@ -455,7 +452,7 @@ fn check_aggregate(name: &str, distinct: bool, args: &[Expr], schema: &DFSchema)
     let ok = match (name, &types[..]) {
         ("count", [t]) => family(t)? != Family::Float || !distinct,
         ("sum", [t]) => is_exact(family(t)?) || *t == DataType::Float64 && !distinct,
-        ("stddev" | "stddev_pop" | "var" | "var_pop", [DataType::Float64]) => !distinct,
+        (name, [DataType::Float64]) if is_dispersion(name) => !distinct,
         ("bool_and" | "bool_or", [DataType::Boolean]) => true,
         ("gw_single", [_]) => true,
         ("grouping", _) => true,

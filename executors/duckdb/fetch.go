@@ -46,11 +46,11 @@ type caller struct {
 	requests requests
 }
 
-// want is what a scan needs of one object before it can run.
+// want is what a scan needs of one object before it can run: columns, or deletion vectors.
 type want struct {
-	mirror *mirror
-	parts  []int64
-	vector *plan.DeleteFile // nil: parts are columns
+	mirror  *mirror
+	columns []int64
+	vectors []*plan.DeleteFile
 }
 
 // openObjects takes the mirrors of all objects that relations read, and makes the footers be there that binding needs.
@@ -99,27 +99,22 @@ func (s *Prepared) fetchWants(ctx context.Context) error {
 		return nil
 	}
 	var fetches []func(context.Context) error
-	columns := map[*mirror]*want{} // a table may be read several times
+	all := map[*mirror]*want{} // a table may be read several times
 	for _, sc := range s.scans {
 		if len(sc.wants) == 0 {
 			continue
 		}
 		c := s.caller(sc.relation.Scan.Objects)
-		for i := range sc.wants {
-			w := &sc.wants[i]
-			switch first := columns[w.mirror]; {
-			case w.mirror.has(w.parts...):
-			case w.vector != nil:
-				fetches = append(fetches, func(ctx context.Context) error { return w.mirror.vector(ctx, c, w.vector) })
-			case first == nil:
-				all := &want{mirror: w.mirror, parts: slices.Clone(w.parts)}
-				columns[w.mirror] = all
-				fetches = append(fetches, func(ctx context.Context) error { return all.mirror.columns(ctx, c, all.parts) })
-			default:
-				first.parts = append(first.parts, w.parts...)
-				slices.Sort(first.parts)
-				first.parts = slices.Compact(first.parts)
+		for _, w := range sc.wants {
+			if w.mirror.has(w.columns...) && len(w.vectors) == 0 {
+				continue
 			}
+			if all[w.mirror] == nil {
+				together := &want{mirror: w.mirror}
+				all[w.mirror] = together
+				fetches = append(fetches, func(ctx context.Context) error { return together.fetch(ctx, c) })
+			}
+			all[w.mirror].add(w)
 		}
 	}
 	if err := s.fetch(ctx, fetches); err != nil {
@@ -127,6 +122,20 @@ func (s *Prepared) fetchWants(ctx context.Context) error {
 	}
 	s.fetched = true
 	return nil
+}
+
+func (w *want) add(other want) {
+	w.vectors = append(w.vectors, other.vectors...)
+	w.columns = append(w.columns, other.columns...)
+	slices.Sort(w.columns)
+	w.columns = slices.Compact(w.columns)
+}
+
+func (w *want) fetch(ctx context.Context, c caller) error {
+	if len(w.vectors) > 0 {
+		return w.mirror.vectors(ctx, c, w.vectors)
+	}
+	return w.mirror.columns(ctx, c, w.columns)
 }
 
 // fetch runs fetches at once, until the first fails or the statement ends. Their requests are bounded by themselves.

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -42,8 +44,8 @@ type part struct {
 }
 
 const (
-	// footerPart is the part of a Parquet file that its columns are found by. A column is the part of its place in the file's schema, a
-	// deletion vector that of its offset.
+	// footerPart is the part of a Parquet file that its columns are found by. A column is the part with the number of its place in the
+	// file's schema, a deletion vector that of its offset.
 	footerPart = -1
 
 	footerBytes = 64 << 20 // largest footer
@@ -252,16 +254,24 @@ func (m *mirror) columns(ctx context.Context, c caller, columns []int64) error {
 	})
 }
 
-// vector makes a deletion vector of a Puffin file be there.
-func (m *mirror) vector(ctx context.Context, c caller, d *plan.DeleteFile) error {
-	return m.ensure(ctx, []int64{d.Offset}, func([]int64) error {
-		if m.link.size <= m.files.wholeBytes {
-			return m.readAll(ctx, c)
-		}
+// vectors makes deletion vectors of a Puffin file be there.
+func (m *mirror) vectors(ctx context.Context, c caller, vectors []*plan.DeleteFile) error {
+	spans := map[int64]span{}
+	for _, d := range vectors {
 		if err := executors.CheckDeletionVector(m.link.size, d); err != nil {
 			return dataError("%s: %w", m.object.Location, err)
 		}
-		return m.read(ctx, c, []span{{d.Offset, d.Offset + d.Length}})
+		spans[d.Offset] = span{d.Offset, max(d.Offset+d.Length, spans[d.Offset].to)}
+	}
+	return m.ensure(ctx, slices.Collect(maps.Keys(spans)), func(missing []int64) error {
+		if m.link.size <= m.files.wholeBytes {
+			return m.readAll(ctx, c)
+		}
+		var needed []span
+		for _, offset := range missing {
+			needed = append(needed, spans[offset])
+		}
+		return m.read(ctx, c, needed)
 	})
 }
 
@@ -376,17 +386,12 @@ func (m *mirror) failure(ctx context.Context, err error) error {
 	if ended := ctx.Err(); ended != nil {
 		return ended
 	}
-	kind := executors.KindInternal
-	switch {
-	case errors.Is(err, objects.ErrChanged):
+	if errors.Is(err, objects.ErrChanged) {
 		m.files.drop(m.link)
-		kind = executors.KindData
-	case errors.Is(err, objects.ErrNotFound):
-		kind = executors.KindData
-	case errors.Is(err, objects.ErrRefused), errors.Is(err, objects.ErrExpired):
-		kind = executors.KindRefused
-	case errors.Is(err, objects.ErrUnavailable):
-		kind = executors.KindUnavailable
 	}
-	return &executors.Error{Kind: kind, Cause: fmt.Errorf("%s: %w", m.object.Location, err)}
+	err = fmt.Errorf("%s: %w", m.object.Location, err)
+	if e := executors.StoreError(err); e != nil {
+		return e
+	}
+	return &executors.Error{Kind: executors.KindInternal, Cause: err}
 }

@@ -79,7 +79,7 @@ func (x *Executor) openScan(r *plan.Relation, p *pins, alike bool) (*scan, error
 			return nil, err
 		}
 		if l.mirror != nil {
-			s.wants = append(s.wants, want{mirror: l.mirror, parts: columnsOf(r.Scan.Fields, ft, f.Mapping)})
+			s.wants = append(s.wants, want{mirror: l.mirror, columns: columnsOf(r.Scan.Fields, ft, f.Mapping)})
 		}
 		keyed, err := hasPositions(&r.Scan, f)
 		if err != nil {
@@ -109,12 +109,11 @@ func (x *Executor) openDelete(s *scan, d *plan.DeleteFile, p *pins) error {
 		return err
 	}
 	s.deletes = append(s.deletes, l)
-	w := want{mirror: l.mirror, parts: []int64{d.Offset}, vector: d}
-	if d.Kind != plan.DeletionVector {
-		w.vector = nil
-		if w.parts, err = x.checkDelete(d, l); err != nil {
-			return err
-		}
+	w := want{mirror: l.mirror}
+	if d.Kind == plan.DeletionVector {
+		w.vectors = []*plan.DeleteFile{d}
+	} else if w.columns, err = x.checkDelete(d, l); err != nil {
+		return err
 	}
 	if l.mirror != nil {
 		s.wants = append(s.wants, w)

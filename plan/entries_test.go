@@ -159,7 +159,7 @@ func TestManifestsRefused(t *testing.T) {
 	b := func() *builder {
 		return &builder{table: tbl, out: &snapshot{specs: map[int]iceberg.PartitionSpec{}}, paths: map[string]bool{}}
 	}
-	fs := manifestFiles{t.Context(), tbl.Files}
+	fs := manifestFiles{ctx: t.Context(), files: tbl.Files}
 	manifests, err := tbl.Snapshot.Manifests(fs)
 	if err != nil {
 		t.Fatal(err)

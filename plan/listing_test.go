@@ -162,7 +162,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	if scan, err := p.scan(t.Context(), tables[0], r); !errors.Is(err, ErrInvalid) || scan.Files != nil {
 		t.Errorf("a relation without columns: %v", err)
 	}
-	if err := (manifestFiles{t.Context(), tables[0].Files}).Remove("x"); err == nil {
+	if err := (manifestFiles{ctx: t.Context(), files: tables[0].Files}).Remove("x"); err == nil {
 		t.Error("a manifest was removed")
 	}
 	for _, c := range []struct {

@@ -20,17 +20,27 @@ import (
 type manifestFiles struct {
 	ctx   context.Context
 	files catalog.Files
+	ahead *ahead // nil if nothing is read ahead
 }
 
 var _ iceio.IO = manifestFiles{}
 
 // Open implements iceberg-go's IO. It reads the whole file, which is a manifest, and never data.
 func (m manifestFiles) Open(name string) (iceio.File, error) {
-	data, err := m.files.ReadFile(m.ctx, name)
+	data, err := m.read(name)
 	if err != nil {
 		return nil, err
 	}
 	return &memoryFile{Reader: bytes.NewReader(asciiNames(data)), name: name}, nil
+}
+
+func (m manifestFiles) read(name string) ([]byte, error) {
+	if m.ahead != nil {
+		if data, ok, err := m.ahead.take(m.ctx, name); ok {
+			return data, err
+		}
+	}
+	return m.files.ReadFile(m.ctx, name)
 }
 
 // Remove implements iceberg-go's IO and always fails.

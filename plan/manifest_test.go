@@ -19,7 +19,7 @@ func TestPartitionFieldNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	manifests, err := tbl.Snapshot.Manifests(manifestFiles{t.Context(), tbl.Files})
+	manifests, err := tbl.Snapshot.Manifests(manifestFiles{ctx: t.Context(), files: tbl.Files})
 	if err != nil {
 		t.Fatal(err)
 	}

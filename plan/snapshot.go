@@ -66,7 +66,7 @@ func decode(ctx context.Context, t *catalog.Table) (s *snapshot, err error) {
 		table: t, mapping: nameMapping(md), pushable: pushableColumns(md, t.Fields),
 		out: &snapshot{specs: map[int]iceberg.PartitionSpec{}}, paths: map[string]bool{}, vectors: map[string]int{},
 	}
-	fs := manifestFiles{ctx, t.Files}
+	fs := manifestFiles{ctx: ctx, files: t.Files}
 	manifests, err := t.Snapshot.Manifests(fs)
 	if err != nil {
 		return nil, unread(err, "its manifest list cannot be read")
@@ -75,6 +75,8 @@ func decode(ctx context.Context, t *catalog.Table) (s *snapshot, err error) {
 	slices.SortStableFunc(manifests, func(a, b iceberg.ManifestFile) int {
 		return int(b.ManifestContent()) - int(a.ManifestContent())
 	})
+	fs.ahead = readAhead(ctx, t.Files, manifests)
+	defer fs.ahead.close()
 	for _, m := range manifests {
 		if err := ctx.Err(); err != nil {
 			return nil, err

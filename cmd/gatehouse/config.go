@@ -66,8 +66,8 @@ type CatalogConfig struct {
 	S3           S3Config `yaml:"s3"`            // the object store of the roots that begin with s3://
 }
 
-// S3Config is the object store in which a catalog's tables lie: Amazon S3, or one with the same interface. Nothing is taken from the environment or
-// from the machine's provider.
+// S3Config is the object store in which a catalog's tables lie: Amazon S3, or one with the same interface. Neither keys nor places are taken from the
+// environment or from the machine's provider.
 type S3Config struct {
 	Endpoint     string `yaml:"endpoint"`               // https://HOST:PORT, or http on loopback; default Amazon's of the region
 	Region       string `yaml:"region"`                 // needed without endpoint; with one, default us-east-1 or what the catalog says

@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -201,7 +202,8 @@ func (s *Store) once(ctx context.Context, method, location string, header http.H
 	}
 	resp, err := s.client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%w: %w", objects.ErrUnavailable, err), true
+		_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+		return fmt.Errorf("%w: %w", objects.ErrUnavailable, err), !untrusted
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusPartialContent {

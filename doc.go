@@ -9,5 +9,7 @@
 // gateway/query.go (all stages on one screen), classify/parse.go, policy/apply.go, plan/plan.go
 // and executors/duckdb.
 //
+// Beside them: catalog finds tables, objects reads the stores in which their files may lie, audit records.
+//
 // The root holds no code but layout_test.go, which enforces who may import whom.
 package gatehouse

@@ -13,11 +13,11 @@ import (
 
 // How many requests to object stores are under way at once. Each has a buffer of pieceBytes.
 const (
-	statementRequests = 16
-	processRequests   = 32
+	userRequests    = 16
+	processRequests = 32
 )
 
-// requests bounds the requests of one statement, and of all.
+// requests bounds the requests of one user's statements, and of all.
 type requests struct{ own, all chan struct{} }
 
 func (r requests) enter(ctx context.Context) error {
@@ -40,10 +40,11 @@ func (r requests) leave() {
 	<-r.own
 }
 
-// caller is who reads an object: with whose rights, and as part of which statement.
+// caller is who reads an object: with whose rights, and within which bounds.
 type caller struct {
 	store    objects.Store
 	requests requests
+	user     string
 }
 
 // want is what a scan needs of one object before it can run: columns, or deletion vectors.
@@ -87,10 +88,7 @@ func (s *Prepared) openObjects(ctx context.Context, relations []plan.Relation) e
 }
 
 func (s *Prepared) caller(store objects.Store) caller {
-	if s.requests.own == nil {
-		s.requests = requests{own: make(chan struct{}, statementRequests), all: s.x.files.requests}
-	}
-	return caller{store, s.requests}
+	return caller{store, requests{own: s.conn.engine.turns.requests, all: s.x.files.requests}, s.pins.user}
 }
 
 // fetchWants makes all be there that the scans read. The files stay as they are while the statement is prepared, so it is done once.
@@ -151,7 +149,7 @@ func (s *Prepared) fetch(ctx context.Context, fetches []func(context.Context) er
 	err := s.ended(ctx) // before giveUp was there
 	if err == nil {
 		group, waiting := errgroup.WithContext(waiting)
-		group.SetLimit(statementRequests)
+		group.SetLimit(userRequests)
 		for _, f := range fetches {
 			group.Go(func() (err error) {
 				defer func() {

@@ -43,6 +43,7 @@ type files struct {
 
 	mu     sync.Mutex
 	links  map[string]*link // by key
+	users  map[string]*use  // by user
 	names  queue.List       // of links without users that take no space, oldest first
 	copies queue.List       // of those that take some
 	copied int64            // bytes of all copies and mirrors
@@ -67,7 +68,7 @@ type link struct {
 
 func newFiles(root string, space int64, log *slog.Logger) (*files, error) {
 	f := &files{
-		root: root, space: space, log: log, data: filepath.Join(root, dataFolder), links: map[string]*link{},
+		root: root, space: space, log: log, data: filepath.Join(root, dataFolder), links: map[string]*link{}, users: map[string]*use{},
 		requests: make(chan struct{}, processRequests), wholeBytes: 512 << 10, tailBytes: 64 << 10,
 	}
 	return f, os.Mkdir(f.data, 0o700)
@@ -100,6 +101,7 @@ func dataError(format string, args ...any) error {
 // pins are the links that one statement holds.
 type pins struct {
 	files   *files
+	user    string
 	held    []*link
 	mirrors map[string]*link // by key
 }
@@ -129,7 +131,7 @@ func (p *pins) open(store objects.Store, location string, size int64, extension 
 	case info.Size() != size:
 		return nil, dataError("%s has %d bytes, its manifest says %d", path, info.Size(), size)
 	}
-	l := p.files.local(path, info, extension)
+	l := p.files.local(p.user, path, info, extension)
 	p.held = append(p.held, l)
 	if l.err != nil {
 		return nil, l.err
@@ -142,14 +144,18 @@ func (p *pins) release() {
 	p.files.mu.Lock()
 	defer p.files.mu.Unlock()
 	for _, l := range p.held {
-		p.files.give(l)
+		p.files.give(p.user, l)
 	}
 	p.held, p.mirrors = nil, nil
 	p.files.sweep()
 }
 
 // give says that l has a user less. What could not be made is not kept, nor a mirror of nothing. It needs mu.
-func (f *files) give(l *link) {
+func (f *files) give(user string, l *link) {
+	f.users[user].less(l)
+	if len(f.users[user].links) == 0 {
+		delete(f.users, user)
+	}
 	if l.users--; l.users > 0 || l.err != nil {
 		return
 	}
@@ -164,7 +170,7 @@ func (f *files) give(l *link) {
 }
 
 // take finds the link of key, or else adds one, which the caller then makes. It needs mu.
-func (f *files) take(key, name string, size int64) (l *link, found bool) {
+func (f *files) take(user, key, name string, size int64) (l *link, found bool) {
 	l, found = f.links[key]
 	if !found {
 		l = &link{key: key, path: filepath.Join(f.data, name), size: size, ready: make(chan struct{})}
@@ -173,21 +179,25 @@ func (f *files) take(key, name string, size int64) (l *link, found bool) {
 		f.unlist(l)
 	}
 	l.users++
+	if f.users[user] == nil {
+		f.users[user] = &use{links: map[*link]int{}}
+	}
+	f.users[user].more(l)
 	return l, found
 }
 
 // local finds or makes the link of the file at path.
-func (f *files) local(path string, info fs.FileInfo, extension string) *link {
+func (f *files) local(user, path string, info fs.FileInfo, extension string) *link {
 	name := contentName(path, info) + extension
 	f.mu.Lock()
-	l, found := f.take(name, name, info.Size())
+	l, found := f.take(user, name, name, info.Size())
 	f.mu.Unlock()
 	if found {
 		<-l.ready
 		return l
 	}
 	defer close(l.ready)
-	if l.err = f.place(path, info, l); l.err != nil {
+	if l.err = f.place(user, path, info, l); l.err != nil {
 		f.mu.Lock()
 		delete(f.links, name) // users of this link see its error; the next one tries again
 		f.mu.Unlock()
@@ -223,26 +233,58 @@ func (f *files) unlist(l *link) {
 	}
 }
 
-// reserve makes room for n bytes of l, by removing what was not used for the longest time.
-func (f *files) reserve(l *link, n int64) error {
+// use is what the running statements of one user hold.
+type use struct {
+	links map[*link]int // how often each is held
+	held  int64         // bytes of all of them
+}
+
+func (u *use) more(l *link) {
+	if u.links[l]++; u.links[l] == 1 {
+		u.held += l.held
+	}
+}
+
+func (u *use) less(l *link) {
+	if u.links[l]--; u.links[l] == 0 {
+		delete(u.links, l)
+		u.held -= l.held
+	}
+}
+
+// reserve makes room for n bytes of l, by removing what was not used for the longest time. Nobody's statements hold more than half of
+// the space, so that others have some.
+func (f *files) reserve(user string, l *link, n int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.users[user].held+n > f.space/2 {
+		return noRoom(fmt.Errorf("the statements of one user need more than %d bytes of copies and of what was read of object stores", f.space/2))
+	}
 	for f.copied+n > f.space && f.copies.Len() > 0 {
 		f.remove(f.copies.Front().Value.(*link))
 	}
 	if f.copied+n > f.space {
 		return noRoom(fmt.Errorf("copies of data files, and what was read of object stores, need more than %d bytes", f.space))
 	}
-	f.copied += n
-	l.held += n
+	f.grow(l, n)
 	return nil
 }
 
 func (f *files) unreserve(l *link, n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.copied -= n
-	l.held -= n
+	f.grow(l, -n)
+}
+
+// grow counts n bytes more of l. It needs mu.
+func (f *files) grow(l *link, n int64) {
+	f.copied += n
+	l.held += n
+	for _, u := range f.users {
+		if u.links[l] > 0 {
+			u.held += n
+		}
+	}
 }
 
 // drop makes the next statement start anew with the file of l, which goes with its last user.
@@ -259,7 +301,7 @@ func (f *files) drop(l *link) {
 func noRoom(cause error) error {
 	return &executors.Error{
 		Kind:  executors.KindMemory,
-		Hint:  "the table's files need more room than executor.copies gives, or than the disk of executor.dir has",
+		Hint:  "the tables' files need more room than executor.copies gives one user, or than the disk of executor.dir has",
 		Cause: cause,
 	}
 }
@@ -274,7 +316,7 @@ func contentName(path string, info fs.FileInfo) string {
 }
 
 // place makes l the same file as source, or a copy of it, and checks that source is still the file of info.
-func (f *files) place(source string, info fs.FileInfo, l *link) error {
+func (f *files) place(user, source string, info fs.FileInfo, l *link) error {
 	if err := os.Link(source, l.path); err == nil {
 		linked, err := os.Lstat(l.path)
 		if err == nil && !os.SameFile(linked, info) {
@@ -288,7 +330,7 @@ func (f *files) place(source string, info fs.FileInfo, l *link) error {
 	f.warn.Do(func() {
 		f.log.Warn("data files are copied because they cannot be linked; a folder on their file system avoids it", "folder", f.root)
 	})
-	if err := f.reserve(l, l.size); err != nil {
+	if err := f.reserve(user, l, l.size); err != nil {
 		return err
 	}
 	if err := copyFile(source, info, l.path); err != nil {

@@ -68,13 +68,13 @@ func TestCopies(t *testing.T) {
 		}
 		return path
 	}
-	holding := &pins{files: f}
+	holding := &pins{files: f, user: "a"}
 	first, err := holding.open(nil, write("a"), 100, ".parquet")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"b", "c", "d"} {
-		p := &pins{files: f}
+		p := &pins{files: f, user: name}
 		if _, err := p.open(nil, write(name), 100, ".parquet"); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -86,17 +86,27 @@ func TestCopies(t *testing.T) {
 	if _, err := os.Stat(first.path); err != nil {
 		t.Errorf("a file in use is gone: %v", err)
 	}
-	full := &pins{files: f}
+	full := &pins{files: f, user: "b"}
 	defer full.release()
 	if _, err := full.open(nil, write("e"), 100, ".parquet"); err != nil {
 		t.Error(err)
 	}
-	_, err = full.open(nil, write("f"), 100, ".parquet")
-	if e, ok := errors.AsType[*executors.Error](err); !ok || e.Kind != executors.KindMemory {
-		t.Errorf("three copies of 100 bytes in 250: %v", err)
+	for _, user := range []string{"b", "c"} {
+		p := &pins{files: f, user: user}
+		_, err = p.open(nil, write("f"), 100, ".parquet")
+		if e, ok := errors.AsType[*executors.Error](err); !ok || e.Kind != executors.KindMemory {
+			t.Errorf("three copies of 100 bytes in 250, the last for %s: %v", user, err)
+		}
+		p.release()
 	}
 	holding.release()
+	if _, err = full.open(nil, write("g"), 100, ".parquet"); err == nil {
+		t.Error("one user has 200 bytes of 250")
+	}
 	full.release()
+	if len(f.users) != 0 {
+		t.Errorf("%d users hold something", len(f.users))
+	}
 	if idle := f.names.Len() + f.copies.Len(); idle != len(f.links) {
 		t.Errorf("%d of %d names count as idle", idle, len(f.links))
 	}

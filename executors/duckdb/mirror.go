@@ -71,7 +71,7 @@ func (p *pins) object(store objects.Store, location string, size int64, extensio
 	if size <= 0 {
 		return nil, dataError("%s has %d bytes by its manifest", location, size)
 	}
-	l := p.files.object(key, objects.Object{Location: location, Size: size}, extension)
+	l := p.files.object(p.user, key, objects.Object{Location: location, Size: size}, extension)
 	p.held = append(p.held, l)
 	if l.err != nil {
 		return nil, l.err
@@ -84,10 +84,10 @@ func (p *pins) object(store objects.Store, location string, size int64, extensio
 }
 
 // object finds or makes the link of an object's mirror. Its name is never used again, as the engine remembers footers by name.
-func (f *files) object(key string, o objects.Object, extension string) *link {
+func (f *files) object(user, key string, o objects.Object, extension string) *link {
 	f.mu.Lock()
 	f.made++
-	l, found := f.take(key, fmt.Sprintf("%s-%d%s", key[:len(key)-len(extension)], f.made, extension), o.Size)
+	l, found := f.take(user, key, fmt.Sprintf("%s-%d%s", key[:len(key)-len(extension)], f.made, extension), o.Size)
 	if !found {
 		l.mirror = &mirror{files: f, link: l, object: o, parts: map[int64]*part{}}
 	}
@@ -290,7 +290,7 @@ func (m *mirror) read(ctx context.Context, c caller, spans []span) error {
 	if n == 0 {
 		return nil
 	}
-	if err := m.files.reserve(m.link, n); err != nil {
+	if err := m.files.reserve(c.user, m.link, n); err != nil {
 		return err
 	}
 	written, err := m.copy(ctx, c, pieces(spans))

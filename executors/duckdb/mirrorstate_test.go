@@ -224,6 +224,54 @@ func TestMirrorSpace(t *testing.T) {
 	}
 }
 
+// TestUsersShareSpace: the statements of one user cannot take the room of others, however often they hold a file.
+func TestUsersShareSpace(t *testing.T) {
+	server := objectstest.Start(t)
+	x := open(t, Config{CopyBytes: 4000})
+	store := server.Store(t, server.Reader)
+	all := map[string]*pins{}
+	read := func(user, key string) error {
+		if all[user] == nil {
+			all[user] = &pins{files: x.files, user: user}
+			t.Cleanup(all[user].release)
+		}
+		o := server.Put(t, key, make([]byte, 900))
+		m, err := all[user].object(store, o.Location, o.Size, dataExtension)
+		if err != nil {
+			return err
+		}
+		own := requests{own: make(chan struct{}, 1), all: x.files.requests}
+		return m.footer(t.Context(), caller{store, own, user})
+	}
+	for _, c := range []struct {
+		user, key string
+		ok        bool
+	}{
+		{"a", "1", true},
+		{"a", "1", true},
+		{"b", "1", true}, // is there, and counts for both
+		{"b", "2", true},
+		{"b", "6", false},
+		{"a", "2", true},
+		{"a", "7", false},
+		{"c", "3", true},
+		{"c", "4", true},
+		{"d", "5", false}, // all is in use
+	} {
+		if err := read(c.user, c.key); (err == nil) != c.ok || err != nil && kindOf(err) != executors.KindMemory {
+			t.Errorf("%s reads %s: %v", c.user, c.key, err)
+		}
+	}
+	all["b"].release()
+	all["c"].release()
+	if err := read("d", "5"); err != nil {
+		t.Errorf("after others have ended: %v", err)
+	}
+	if held := x.files.users["a"].held; held != 1800 {
+		t.Errorf("%d bytes count for a", held)
+	}
+}
+
 // TestDiskFull: where the disk is full, a statement fails, and what nobody uses makes room for the next.
 func TestDiskFull(t *testing.T) {
 	dir := t.TempDir()
@@ -317,7 +365,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	if _, err := scanRows(t, x, relation(s)); err != nil {
 		t.Fatal(err)
 	}
-	if m := most.Load(); m < 4 || m > statementRequests {
+	if m := most.Load(); m < 4 || m > userRequests {
 		t.Errorf("%d requests at once", m)
 	}
 }

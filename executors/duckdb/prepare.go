@@ -25,7 +25,6 @@ type Prepared struct {
 	scans    []*scan
 	loaded   bool
 	fetched  bool // all that the scans read of object stores is there
-	requests requests
 	steady   bool      // some relation hides rows, see reader
 	end      time.Time // the plan's deadline
 	mark     int       // see heap.go
@@ -164,7 +163,7 @@ func (s *Prepared) free() {
 
 // newPrepared registers a statement, so that Close finds it, with a connection of its own.
 func (x *Executor) newPrepared(user owner) (*Prepared, error) {
-	s := &Prepared{x: x, pins: &pins{files: x.files}, busy: true}
+	s := &Prepared{x: x, pins: &pins{files: x.files, user: user.name}, busy: true}
 	s.idle = sync.NewCond(&s.mu)
 	if err := x.register(s, user); err != nil {
 		return nil, err

@@ -12,12 +12,14 @@ const turnTime = 10 * time.Millisecond
 // turns lets so many statements of one user work at once; the others wait in line. Without it a user with 32 statements would have 32
 // threads on the processors against one of somebody with a single statement.
 type turns struct {
+	requests chan struct{} // one for each of the user's requests to object stores that is under way
+
 	mu    sync.Mutex
 	free  int
 	queue []chan struct{} // closed when it is that one's turn
 }
 
-func newTurns(n int) *turns { return &turns{free: n} }
+func newTurns(n int) *turns { return &turns{requests: make(chan struct{}, userRequests), free: n} }
 
 // enter waits for a turn, or for the end of ctx. Who enters leaves.
 func (t *turns) enter(ctx context.Context) error {

@@ -16,7 +16,6 @@ import (
 	"gatehouse/executors/ballista/cluster"
 	"gatehouse/executors/ballista/wire"
 	"gatehouse/executors/executortest"
-	"gatehouse/objects"
 	"gatehouse/plan"
 	"gatehouse/policy"
 )
@@ -26,7 +25,7 @@ type forger struct {
 	t        *testing.T
 	x        *Executor
 	pipeline *executortest.Pipeline
-	store    objects.Store // where files lie, or nil
+	lake     *lake // where files lie, or nil
 }
 
 // statement is what the gateway would send for a plan.
@@ -36,8 +35,8 @@ func (f *forger) statement(id auth.Identity, text string, demands executortest.P
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	if f.store != nil {
-		move(p, f.store)
+	if f.lake != nil {
+		f.lake.move(p, false)
 	}
 	prepared, err := f.x.Prepare(f.t.Context(), p)
 	if err != nil {

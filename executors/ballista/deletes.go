@@ -197,7 +197,7 @@ const maxDeletes = 1 << 30
 
 // openDeletes opens a delete file that has the size that its manifest says. The caller calls done.
 func openDeletes(ctx context.Context, s *plan.Scan, d *plan.DeleteFile) (in parquet.ReaderAtSeeker, done func(), err error) {
-	if s.Objects == nil {
+	if !objects.IsObject(d.Path) || s.Objects == nil {
 		path, err := localPath(d.Path)
 		if err != nil {
 			return nil, nil, err

@@ -199,7 +199,7 @@ func addEquality(p *wire.Payload, s *plan.Scan) error {
 		for i, n := range f.Equality {
 			at, ok := place[n]
 			if !ok {
-				w, err := equalityDelete(s, &s.Deletes[n])
+				w, err := equalityDelete(&s.Deletes[n])
 				if err != nil {
 					return err
 				}
@@ -213,8 +213,8 @@ func addEquality(p *wire.Payload, s *plan.Scan) error {
 }
 
 // equalityDelete is a delete file with its key, ascending by field id.
-func equalityDelete(s *plan.Scan, d *plan.DeleteFile) (*wire.EqualityDelete, error) {
-	path, err := filePath(s, d.Path)
+func equalityDelete(d *plan.DeleteFile) (*wire.EqualityDelete, error) {
+	path, err := filePath(d.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func scanFiles(ctx context.Context, s *plan.Scan) ([]*wire.File, error) {
 	var out []*wire.File
 	for i := range s.Files {
 		f := &s.Files[i]
-		path, err := filePath(s, f.Path)
+		path, err := filePath(f.Path)
 		if err != nil {
 			return nil, err
 		}

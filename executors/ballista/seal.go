@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,8 +40,11 @@ func (x *Executor) locations(p *plan.Plan, s *plan.Scan) (*locations, error) {
 	return &locations{x, s, p.Deadline().Add(slack), map[string]string{}}, nil
 }
 
-// of returns a URL that lets its bearer read a file, and nothing else.
+// of returns a URL that lets its bearer read an object, and nothing else; of a local file, none.
 func (l *locations) of(ctx context.Context, location string) (string, error) {
+	if !objects.IsObject(location) {
+		return "", nil
+	}
 	if url, ok := l.urls[location]; ok {
 		return url, nil
 	}
@@ -52,7 +56,7 @@ func (l *locations) of(ctx context.Context, location string) (string, error) {
 	return url, nil
 }
 
-// seal adds to a payload where its files are, for executors alone, if they lie in an object store. What is sealed opens with the credential
+// seal adds to a payload where its files are, for executors alone, if some may lie in an object store. What is sealed opens with the credential
 // of the given id and with no other.
 func (l *locations) seal(ctx context.Context, p *wire.Payload, id string) error {
 	if l.scan.Objects == nil {
@@ -117,10 +121,11 @@ func storeError(err error) error {
 func ended(ctx context.Context, p *plan.Plan) error {
 	for i := range p.Relations() {
 		s := &p.Relations()[i].Scan
-		if s.Objects == nil || len(s.Files) == 0 {
+		at := slices.IndexFunc(s.Files, func(f plan.File) bool { return objects.IsObject(f.Path) })
+		if s.Objects == nil || at < 0 {
 			continue
 		}
-		if _, err := s.Objects.Presign(ctx, s.Files[0].Path, p.Deadline()); errors.Is(err, objects.ErrExpired) {
+		if _, err := s.Objects.Presign(ctx, s.Files[at].Path, p.Deadline()); errors.Is(err, objects.ErrExpired) {
 			return executors.StoreError(err)
 		}
 	}
@@ -128,8 +133,8 @@ func ended(ctx context.Context, p *plan.Plan) error {
 }
 
 // filePath is how executors know a file: a local one by its path, an object by its location.
-func filePath(s *plan.Scan, location string) (string, error) {
-	if s.Objects != nil {
+func filePath(location string) (string, error) {
+	if objects.IsObject(location) {
 		return location, nil
 	}
 	return localPath(location)

@@ -43,8 +43,8 @@ func TestSealed(t *testing.T) {
 	g := newGate(t, server)
 	c := startWith(t, cluster.Config{Stores: []string{g.URL}})
 	l := newLake(t, server, g.store(t, server, nil))
-	pipeline := executortest.Zoo(t, c.opener(t, nil))
-	f := &forger{t, pipeline.Executor.(*Executor), pipeline, l}
+	pipeline := executortest.Zoo(t, c.inStore(t, l, nil))
+	f := &forger{t, pipeline.Executor.(*ashore).Executor, pipeline, l}
 	// Every table is in the server by now, so that what the gate sees comes from executors.
 	const text, pair = "SELECT id FROM orders", "SELECT a.id FROM orders a JOIN orders b ON a.id = b.id"
 	if _, s := f.statement(executortest.Alice, text, nil); f.run(s) != nil {
@@ -126,7 +126,7 @@ func TestSealed(t *testing.T) {
 		{"signed, another host", ours, "", "", "", at(elsewhere.URL + "/lake/x"), executors.KindUnsupported},
 		{"signed, a host in the user's place", ours, "", "", "", at(strings.Replace(g.URL, "http://", "http://127.0.0.1:1@", 1) + "/x"), executors.KindUnsupported},
 		{"signed, a file", ours, "", "", "", at("file:///etc/hostname"), executors.KindUnsupported},
-		{"signed, nothing", ours, "", "", "", at(""), executors.KindUnsupported},
+		{"signed, nothing", ours, "", "", "", at(""), executors.KindData},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			p, s := f.statement(executortest.Alice, text, nil)
@@ -135,7 +135,7 @@ func TestSealed(t *testing.T) {
 			change(group, func(w *wire.Payload) {
 				all := &wire.Locations{}
 				for _, file := range w.Files {
-					signed, err := l.Presign(t.Context(), file.Path, time.Now().Add(time.Minute))
+					signed, err := l.store.Presign(t.Context(), file.Path, time.Now().Add(time.Minute))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -213,8 +213,8 @@ func TestSealedOnce(t *testing.T) {
 	server := objectstest.Start(t)
 	c := startWith(t, cluster.Config{Stores: []string{server.Endpoint}, Executors: 1})
 	l := newLake(t, server, server.Store(t, server.Reader))
-	pipeline := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 1 << 20 }), tpch(t), "tpch")
-	f := &forger{t, pipeline.Executor.(*Executor), pipeline, l}
+	pipeline := executortest.Over(t, c.inStore(t, l, func(c *Config) { c.GroupBytes = 1 << 20 }), tpch(t), "tpch")
+	f := &forger{t, pipeline.Executor.(*ashore).Executor, pipeline, l}
 	_, s := f.statement(executortest.Alice, "SELECT o_orderkey FROM orders", nil)
 	sealed := map[string]bool{}
 	for _, g := range s.Relations[0].Groups {

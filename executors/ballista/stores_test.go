@@ -1,17 +1,25 @@
 package ballista
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+
+	"gatehouse/auth"
 	"gatehouse/catalog/catalogtest"
 	"gatehouse/executors"
 	"gatehouse/executors/ballista/cluster"
@@ -21,89 +29,140 @@ import (
 	"gatehouse/plan"
 )
 
-// lake has the local files of tests as objects of a real server, under the same locations.
+// lake has the local files of tests as objects of a real server.
 type lake struct {
 	t      testing.TB
 	server *objectstest.Server
-	store  objects.Store
+	store  objects.Store // with which statements read
 
-	mu   sync.Mutex
-	keys map[string]string // what was put, by location
+	mu    sync.Mutex
+	sizes map[string]int64 // of what was put, by key
 }
-
-var _ objects.Store = (*lake)(nil)
 
 func newLake(t testing.TB, server *objectstest.Server, store objects.Store) *lake {
-	return &lake{t: t, server: server, store: store, keys: map[string]string{}}
+	return &lake{t: t, server: server, store: store, sizes: map[string]int64{}}
 }
 
-// at is where a file is in the server, which gets it at the first use.
-func (l *lake) at(location string) string {
+// put has a local file in the server from the first use on, and returns where, and its size there. What names files is written anew.
+func (l *lake) put(location string, size int64, names bool) (string, int64) {
+	path, err := plan.LocalPath(location)
+	if err != nil {
+		l.t.Error(err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key, ok := l.keys[location]
-	if !ok {
-		path, err := plan.LocalPath(location)
+	key := strings.TrimPrefix(path, "/")
+	if _, ok := l.sizes[key]; !ok {
+		l.sizes[key] = size
+		if data, err := os.ReadFile(path); err == nil {
+			if names {
+				data = l.renamed(data)
+				l.sizes[key] = int64(len(data))
+			}
+			l.server.Put(l.t, key, data)
+		}
+	}
+	return l.server.Location(key), l.sizes[key]
+}
+
+// renamed is a positional delete file with the names that its data files have in the server.
+func (l *lake) renamed(data []byte) []byte {
+	r, err := file.NewParquetReader(bytes.NewReader(data))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	byPath, err := readPositions(bytes.NewReader(data), r.NumRows())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	id := func(name string, t arrow.DataType, id int) arrow.Field {
+		return arrow.Field{Name: name, Type: t, Metadata: arrow.NewMetadata([]string{fieldID}, []string{strconv.Itoa(id)})}
+	}
+	schema := arrow.NewSchema([]arrow.Field{
+		id("file_path", arrow.BinaryTypes.String, executors.DeletePathID), id("pos", arrow.PrimitiveTypes.Int64, executors.DeletePositionID),
+	}, nil)
+	rows := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer rows.Release()
+	for path, positions := range byPath {
+		local, err := plan.LocalPath(path)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for _, p := range positions {
+			rows.Field(0).(*array.StringBuilder).Append(l.server.Location(strings.TrimPrefix(local, "/")))
+			rows.Field(1).(*array.Int64Builder).Append(p)
+		}
+	}
+	batch := rows.NewRecordBatch()
+	defer batch.Release()
+	var out bytes.Buffer
+	w, err := pqarrow.NewFileWriter(schema, &out, nil, pqarrow.DefaultWriterProps())
+	if err == nil {
+		err = errors.Join(w.Write(batch), w.Close())
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// move changes a plan over local files to one over the same files in the server. Every second file stays where it is
+// if some is set, and deletes that name files do.
+func (l *lake) move(p *plan.Plan, some bool) {
+	for i := range p.Relations() {
+		r := &p.Relations()[i]
+		s := &r.Scan
+		if len(s.Files) == 0 {
+			continue
+		}
+		s.Objects, s.Files, s.Deletes = l.store, slices.Clone(s.Files), slices.Clone(s.Deletes)
+		for j := range s.Files {
+			if f := &s.Files[j]; !some || j%2 == 0 {
+				f.Path, f.Size = l.put(f.Path, f.Size, false)
+			}
+		}
+		for j := range s.Deletes {
+			if d := &s.Deletes[j]; !some || d.Kind == plan.EqualityDeletes {
+				d.Path, d.Size = l.put(d.Path, d.Size, d.Kind == plan.PositionDeletes)
+			}
+		}
+		digest, err := r.PayloadDigest()
 		if err != nil {
 			l.t.Error(err)
 		}
-		key = strings.TrimPrefix(path, "/")
-		if data, err := os.ReadFile(path); err == nil {
-			l.server.Put(l.t, key, data)
-		}
-		l.keys[location] = key
+		r.Task.Digest = digest
 	}
-	return l.server.Location(key)
 }
 
-func (l *lake) Read(ctx context.Context, o objects.Object, p []byte, off int64) (objects.Object, error) {
-	location := o.Location
-	o.Location = l.at(location)
-	o, err := l.store.Read(ctx, o, p, off)
-	o.Location = location
-	return o, err
-}
-
-func (l *lake) ReadAll(ctx context.Context, o objects.Object, limit int64) ([]byte, error) {
-	o.Location = l.at(o.Location)
-	return l.store.ReadAll(ctx, o, limit)
-}
-
-func (l *lake) Presign(ctx context.Context, location string, until time.Time) (string, error) {
-	return l.store.Presign(ctx, l.at(location), until)
-}
-
-func (l *lake) Scope() string { return l.store.Scope() }
-
-// ashore runs plans over local files as if these lay in an object store.
+// ashore runs plans over local files as if these lay in a lake.
 type ashore struct {
 	*Executor
-	store objects.Store
+	lake *lake
+	some bool
 }
 
 func (a *ashore) Prepare(ctx context.Context, p *plan.Plan) (executors.Prepared, error) {
-	move(p, a.store)
+	a.lake.move(p, a.some)
 	return a.Executor.Prepare(ctx, p)
 }
 
-// move says of a plan's files that they lie in a store.
-func move(p *plan.Plan, store objects.Store) {
-	for i := range p.Relations() {
-		if s := &p.Relations()[i].Scan; len(s.Files) > 0 {
-			s.Objects = store
-		}
-	}
+// anybody takes every credential of a plan: these plans are changed after they were signed.
+type anybody struct{}
+
+func (anybody) Verify(auth.Secret, auth.TaskClaims) (auth.TaskClaims, error) {
+	return auth.TaskClaims{}, nil
 }
 
-// inStore builds executors whose statements read files from a store.
-func (c *testCluster) inStore(t testing.TB, store objects.Store, change func(*Config)) func(executortest.Parts) (executors.Executor, error) {
+// inStore builds executors whose statements read files from a lake.
+func (c *testCluster) inStore(t testing.TB, l *lake, change func(*Config)) func(executortest.Parts) (executors.Executor, error) {
 	open := c.opener(t, change)
 	return func(p executortest.Parts) (executors.Executor, error) {
+		p.Verifier = anybody{}
 		x, err := open(p)
 		if err != nil {
 			return nil, err
 		}
-		return &ashore{x.(*Executor), store}, nil
+		return &ashore{Executor: x.(*Executor), lake: l}, nil
 	}
 }
 
@@ -140,8 +199,33 @@ func TestZooInStore(t *testing.T) {
 			read++
 		})
 	}
-	if len(l.keys) < 80 || read < 30 {
-		t.Errorf("%d tables, %d files were read", read, len(l.keys))
+	if len(l.sizes) < 80 || read < 30 {
+		t.Errorf("%d tables, %d files were read", read, len(l.sizes))
+	}
+}
+
+// TestStoreBeside reads a table of which some files lie in a store, and the others do not.
+func TestStoreBeside(t *testing.T) {
+	server := objectstest.Start(t)
+	g := newGate(t, server)
+	l := newLake(t, server, g.store(t, server, nil))
+	p := executortest.Zoo(t, startWith(t, cluster.Config{Stores: []string{g.URL}}).inStore(t, l, nil))
+	p.Executor.(*ashore).some = true
+	local := executortest.Zoo(t, inProcess(t))
+	for _, table := range []string{"spark.many_files", "java.eq_partitioned", "java.eq_renamed_promoted", "java.eq_and_dv_v3"} {
+		g.set(nil)
+		want, err := local.Rows(t.Context(), "SELECT * FROM "+table, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := p.Rows(t.Context(), "SELECT * FROM "+table, nil)
+		if err != nil {
+			t.Fatalf("%s: %v (%v)", table, err, errors.Unwrap(err))
+		}
+		compare(t, got, want)
+		if len(g.requests()) == 0 {
+			t.Errorf("%s: nothing was asked for", table)
+		}
 	}
 }
 

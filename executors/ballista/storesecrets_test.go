@@ -119,7 +119,7 @@ func TestStoreSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	move(pl, l)
+	l.move(pl, false)
 	check("EXPLAIN", x.Explain(t.Context(), pl))
 	if has, known := memoryHas(running.PID("scheduler"), secrets[0]); !known {
 		t.Log("the memory of processes cannot be read here")

@@ -494,7 +494,7 @@ type Payload struct {
 	Equality []*EqualityDelete `protobuf:"bytes,11,rep,name=equality,proto3" json:"equality,omitempty"`
 	// Values of columns that a file lacks and its partition does not tell; a column that is not here is NULL.
 	Defaults []*Constant `protobuf:"bytes,12,rep,name=defaults,proto3" json:"defaults,omitempty"`
-	// How files are read that lie in an object store; without it all are local.
+	// How those of the files are read that lie in an object store.
 	Sealed        *Sealed `protobuf:"bytes,13,opt,name=sealed,proto3" json:"sealed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -684,7 +684,7 @@ func (x *Sealed) GetCiphertext() []byte {
 	return nil
 }
 
-// Locations are URLs that let their bearer GET an object each.
+// Locations are URLs that let their bearer GET an object each; empty for a local file.
 type Locations struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the payload's files.

@@ -50,7 +50,7 @@ impl Equality {
     pub async fn load(p: &Payload, stores: &Arc<Stores>, pool: &Arc<dyn MemoryPool>, batch_rows: usize, scanned: &Count) -> Result<Self> {
         let mut out = Self { keys: Vec::new(), _memory: MemoryConsumer::new("equality deletes").register(pool) };
         let files: Vec<File> = p.equality.iter().map(|d| File { path: d.path.clone(), size: d.size, rows: d.rows, ..File::default() }).collect();
-        let opened: Vec<_> = files.iter().enumerate().map(|(i, f)| Input::open(f, p.urls.equality.get(i), stores)).collect();
+        let opened: Vec<_> = files.iter().enumerate().map(|(i, f)| Input::open(f, p.urls.delete(i), stores)).collect();
         let mut inputs = stream::iter(opened).buffered(p.urls.ahead()).enumerate();
         while let Some((i, input)) = inputs.next().await {
             out.add(&p.read, &p.equality[i], i as i32, read::Source { input: input?, file: &files[i] }, batch_rows, scanned).await?;

@@ -228,7 +228,7 @@ impl Group {
     /// What the user may see of a file. The policy meets only rows that are not deleted.
     async fn file(self: Arc<Self>, i: usize, deletes: Arc<Equality>) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let (file, p) = (&self.payload.files[i], &self.payload);
-        let source = read::Source { input: Input::open(file, p.urls.files.get(i), &self.stores).await?, file };
+        let source = read::Source { input: Input::open(file, p.urls.file(i), &self.stores).await?, file };
         let rows = read::open(source, &p.read, &self.needed, read::Lacking::Default(&p.defaults), self.batch_rows, &self.scanned).await?;
         Ok(rows.map(move |batch| self.policy.apply(deletes.apply(batch?, &self.payload.files[i].equality)?)).boxed())
     }

@@ -79,7 +79,7 @@ impl Guard {
         Ok(payload)
     }
 
-    /// Opens the URLs of a payload's files. There is one for each, or it is not for this payload.
+    /// Opens the URLs of a payload's files. There is a place for each, or it is not for this payload.
     fn urls(&self, place: &Place<'_>, token: &str, sealed: &Sealed, payload: &Payload, stores: &Stores) -> Result<Urls> {
         let Some(vault) = &self.vault else {
             return Err(unsupported("its executors read no object stores"));
@@ -88,8 +88,8 @@ impl Guard {
         if (locations.files.len(), locations.equality.len()) != (payload.files.len(), payload.equality.len()) {
             return Err(refused(place, "its locations are not those of its files"));
         }
-        let urls = |all: Vec<String>| all.iter().map(|u| stores.url(u)).collect::<Result<Vec<_>>>();
-        Ok(Urls { files: urls(locations.files)?, equality: urls(locations.equality)? })
+        let urls = |all: Vec<String>| all.iter().map(|u| (!u.is_empty()).then(|| stores.url(u)).transpose()).collect::<Result<Vec<_>>>();
+        Ok(Urls::new(urls(locations.files)?, urls(locations.equality)?))
     }
 
     fn verify(&self, token: &str, now: i64) -> std::result::Result<Claims, &'static str> {

@@ -37,22 +37,36 @@ pub struct Payload {
     pub defaults: Vec<wire::Constant>,
     /// Where files are that lie in an object store, until the guard has opened it.
     pub sealed: Option<wire::Sealed>,
-    /// The same, opened; empty if all files are local.
+    /// The same, opened.
     pub urls: Urls,
 }
 
-/// The URLs of a payload's files, in their order, and those of its equality deletes.
+/// The URLs of a payload's files, in their order, and those of its equality deletes; none of a local file.
 #[derive(Debug, Default)]
-#[allow(missing_docs)]
 pub struct Urls {
-    pub files: Vec<Url>,
-    pub equality: Vec<Url>,
+    files: Vec<Option<Url>>,
+    equality: Vec<Option<Url>>,
 }
 
 impl Urls {
+    /// Returns URLs in the order of a payload's files and equality deletes.
+    pub fn new(files: Vec<Option<Url>>, equality: Vec<Option<Url>>) -> Self {
+        Self { files, equality }
+    }
+
+    /// The URL of a file.
+    pub fn file(&self, i: usize) -> Option<&Url> {
+        self.files.get(i)?.as_ref()
+    }
+
+    /// The URL of an equality delete.
+    pub fn delete(&self, i: usize) -> Option<&Url> {
+        self.equality.get(i)?.as_ref()
+    }
+
     /// How many files are opened at once: one after the other where they are local, and some before their turn where each takes a while.
     pub fn ahead(&self) -> usize {
-        if self.files.is_empty() { 1 } else { AHEAD }
+        if self.files.iter().any(Option::is_some) { AHEAD } else { 1 }
     }
 }
 

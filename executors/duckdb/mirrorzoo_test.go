@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"gatehouse/auth"
 	"gatehouse/executors"
+	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 	"gatehouse/objects"
 	"gatehouse/objects/objectstest"
@@ -84,20 +86,25 @@ func (m *moved) move(location *string, size *int64, names bool) {
 	*location, *size = to, m.size[to]
 }
 
+// newMoved builds an executor whose plans' files are put into the server.
+func newMoved(t testing.TB, server *objectstest.Server, p executortest.Parts) (*moved, error) {
+	x, err := New(Config{Verifier: anybody{}, HashKey: p.HashKey, Allocator: p.Allocator, Now: p.Now, Dir: t.TempDir()})
+	if err != nil {
+		return nil, err
+	}
+	return &moved{
+		Executor: sparse(x), t: t, server: server, folder: t.TempDir(), size: map[string]int64{},
+		store: server.Store(t, server.Reader),
+	}, nil
+}
+
 // TestZooInStore reads the test tables from a server, by the smallest parts.
 func TestZooInStore(t *testing.T) {
 	server := objectstest.Start(t)
 	var m *moved
-	executortest.RunZoo(t, func(p executortest.Parts) (executors.Executor, error) {
-		x, err := New(Config{Verifier: anybody{}, HashKey: p.HashKey, Allocator: p.Allocator, Now: p.Now, Dir: t.TempDir()})
-		if err != nil {
-			return nil, err
-		}
-		m = &moved{
-			Executor: sparse(x), t: t, server: server, folder: t.TempDir(), size: map[string]int64{},
-			store: server.Store(t, server.Reader),
-		}
-		return m, nil
+	executortest.RunZoo(t, func(p executortest.Parts) (_ executors.Executor, err error) {
+		m, err = newMoved(t, server, p)
+		return m, err
 	})
 	if len(m.size) < 100 {
 		t.Errorf("only %d files were in the store", len(m.size))
@@ -105,5 +112,45 @@ func TestZooInStore(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(m.files.data, "*-*"))
 	if err != nil || len(files) < 100 {
 		t.Errorf("%d mirrors, %v", len(files), err)
+	}
+}
+
+// TestTPCHInStore answers the queries of TPC-H out of a store, by the smallest parts, as out of local files: with joins the engine leaves out
+// row groups and rows by what it learns while it runs.
+func TestTPCHInStore(t *testing.T) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	folder, err := tpc.Open(t.Context(), tpc.Config{Cache: filepath.Join(cache, "gatehouse"), Script: "../../testdata/tpc/generate.sh"}, tpc.TPCH)
+	if err != nil {
+		t.Skip(err)
+	}
+	queries, err := filepath.Glob("../../classify/testdata/queries/tpch/*.sql")
+	if err != nil || len(queries) != 22 {
+		t.Fatal(len(queries), err)
+	}
+	server := objectstest.Start(t)
+	here := executortest.Over(t, opener(t), folder, "tpch")
+	there := executortest.Over(t, func(p executortest.Parts) (executors.Executor, error) { return newMoved(t, server, p) }, folder, "tpch")
+	for _, q := range queries {
+		text, err := os.ReadFile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answers [2][]string
+		for i, p := range []*executortest.Pipeline{here, there} {
+			rows, err := p.Rows(t.Context(), string(text), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+			for _, r := range rows {
+				answers[i] = append(answers[i], strings.Join(r, " "))
+			}
+			slices.Sort(answers[i])
+		}
+		if !slices.Equal(answers[0], answers[1]) {
+			t.Errorf("%s: %d and %d rows, which differ", q, len(answers[0]), len(answers[1]))
+		}
 	}
 }

@@ -19,15 +19,15 @@ import (
 
 // Prepared is one statement bound in the engine, on a connection of its own. It implements executors.Prepared.
 type Prepared struct {
-	x        *Executor
-	conn     *connection
-	pins     *pins
-	scans    []*scan
-	loaded   bool
-	fetched  bool // all that the scans read of object stores is there
-	steady   bool      // some relation hides rows, see reader
-	end      time.Time // the plan's deadline
-	mark     int       // see heap.go
+	x       *Executor
+	conn    *connection
+	pins    *pins
+	scans   []*scan
+	loaded  bool
+	fetched bool      // all that the scans read of object stores is there
+	steady  bool      // some relation hides rows, see reader
+	end     time.Time // the plan's deadline
+	mark    int       // see heap.go
 	// verdict is why the guard ends the statement.
 	verdict atomic.Pointer[error]
 

@@ -3,6 +3,7 @@ package ballista
 import (
 	"bufio"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -182,6 +183,7 @@ func TestMaterial(t *testing.T) {
 			t.Errorf("%s: an authority (%t), or valid until %v", folder, cert.IsCA, cert.NotAfter)
 		}
 	}
+	sealRotates(t, m)
 	one, _ := os.ReadFile(filepath.Join(dir, "executor-10.1.2.3/executor.key"))
 	two, _ := os.ReadFile(filepath.Join(dir, "executor-exec-1.example.com/executor.key"))
 	if string(one) == string(two) {
@@ -191,6 +193,46 @@ func TestMaterial(t *testing.T) {
 		if err := (cluster.Machines{Dir: t.TempDir(), Scheduler: "s", Executors: []string{bad}}).Write(); err == nil {
 			t.Errorf("%q is taken for a host", bad)
 		}
+	}
+}
+
+// sealRotates: material that is written again has the same key for executors, or a new one if that was taken away, beside the one before.
+func sealRotates(t *testing.T, m cluster.Machines) {
+	t.Helper()
+	keys := func() (gateway, executor string) {
+		t.Helper()
+		key, err := cluster.SealKey(filepath.Join(m.Dir, "gateway"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(m.Dir, "executor-10.1.2.3", "seal.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(key.Bytes()), string(text)
+	}
+	public, private := keys()
+	again := func() {
+		t.Helper()
+		if err := m.Write(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again(); true {
+		if p, x := keys(); p != public || x != private {
+			t.Error("the executors' key is another one")
+		}
+	}
+	for range 2 {
+		if err := os.Remove(filepath.Join(m.Dir, "seal.json")); err != nil {
+			t.Fatal(err)
+		}
+		again()
+		p, x := keys()
+		if p == public || !strings.Contains(x, p) || !strings.Contains(x, public) || strings.Count(x, `"d"`) != 2 {
+			t.Errorf("the gateway seals for %s, before it did for %s; executors have\n%s", p, public, x)
+		}
+		public = p
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,7 +30,7 @@ type jwks struct {
 	Keys []jwk `json:"keys"`
 }
 
-// sealKey makes the executors' key, unless it is there.
+// sealKey makes the executors' key, unless the public one is there. If a private one is, it is the one before: executors keep it for a while.
 func sealKey(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, sealPublic)); err == nil {
 		return nil
@@ -38,7 +39,36 @@ func sealKey(dir string) error {
 	if err != nil {
 		return err
 	}
-	return WriteSealKeys(dir, key)
+	all := []*ecdh.PrivateKey{key}
+	file := filepath.Join(dir, sealPrivate)
+	switch old, err := readKeys(file); {
+	case err == nil:
+		d, err := base64.RawURLEncoding.DecodeString(old.Keys[0].D)
+		if err != nil {
+			return fmt.Errorf("cluster: %s: %w", file, err)
+		}
+		before, err := ecdh.X25519().NewPrivateKey(d)
+		if err != nil {
+			return fmt.Errorf("cluster: %s: %w", file, err)
+		}
+		all = append(all, before)
+	case !errors.Is(err, os.ErrNotExist):
+		return err
+	}
+	return WriteSealKeys(dir, all...)
+}
+
+// readKeys reads a file of keys, of which there is one at least.
+func readKeys(file string) (jwks, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return jwks{}, fmt.Errorf("cluster: the executors' key: %w", err)
+	}
+	var all jwks
+	if err := json.Unmarshal(text, &all); err != nil || len(all.Keys) == 0 || all.Keys[0].Kty != "OKP" || all.Keys[0].Crv != "X25519" {
+		return jwks{}, fmt.Errorf("cluster: %s is no set of X25519 keys", file)
+	}
+	return all, nil
 }
 
 // WriteSealKeys writes the files of the executors' key: two while one is rotated, of which the gateway takes the first.
@@ -73,16 +103,12 @@ func writeKeys(dir, name string, keys jwks, mode os.FileMode) error {
 // SealKey is the key with which a gateway seals for the executors of the cluster of dir, or nil if the cluster's material has none.
 func SealKey(dir string) (hpke.PublicKey, error) {
 	file := filepath.Join(dir, sealPublic)
-	text, err := os.ReadFile(file)
-	if os.IsNotExist(err) {
+	all, err := readKeys(file)
+	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cluster: the executors' key: %w", err)
-	}
-	var all jwks
-	if err := json.Unmarshal(text, &all); err != nil || len(all.Keys) == 0 || all.Keys[0].Kty != "OKP" || all.Keys[0].Crv != "X25519" {
-		return nil, fmt.Errorf("cluster: %s is no set of X25519 keys", file)
+		return nil, err
 	}
 	x, err := base64.RawURLEncoding.DecodeString(all.Keys[0].X)
 	if err != nil {

@@ -59,3 +59,14 @@ func IsWindow(name string) bool { return functions()[name].kind == "window" }
 
 // IsSetReturning reports whether name may stand in FROM as a function.
 func IsSetReturning(name string) bool { return functions()[name].kind == "set" }
+
+// Aggregates returns the names of all aggregate functions that may be called.
+func Aggregates() []string {
+	var out []string
+	for name, f := range functions() {
+		if f.kind == "aggregate" && f.class != ClassForbidden {
+			out = append(out, name)
+		}
+	}
+	return out
+}

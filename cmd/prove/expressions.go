@@ -311,10 +311,12 @@ func (g *generator) aggregate(kind string, sc *scope, depth int) *node {
 	if n == nil {
 		n = expr(kind, pick(g.r, "min(", "max("), g.expr(kind, sc, depth), ")")
 	}
-	if name, ok := n.parts[0].(string); ok {
-		if orderly.MatchString(name) || strings.HasPrefix(name, "CAST(") {
-			g.loose = true
-		}
+	call := n
+	if name, ok := n.parts[0].(string); ok && strings.HasPrefix(name, "CAST(") {
+		call = n.parts[1].(*node)
+	}
+	if name, ok := call.parts[0].(string); ok && orderly.MatchString(name) {
+		g.loose = true
 	}
 	if g.chance(12) {
 		return expr(kind, n, " FILTER (WHERE ", g.expr("boolean", sc, depth), ")")

@@ -63,9 +63,8 @@ var left = map[string]bool{
 	"repeat": true, "range": true, "generate_series": true, "array_resize": true, "list_resize": true, "lpad": true, "rpad": true, "bar": true,
 }
 
-// orderly matches aggregates whose value hangs on the order of rows, or on that of additions.
-var orderly = regexp.MustCompile(`^(first|last|any_value|arbitrary|list|array_agg|string_agg|group_concat|listagg|arg_|argm|max_by|min_by|mode|approx|reservoir|` +
-	`stddev|std|var|corr|cov|regr|skew|kurt|entropy|avg|mean|favg|fsum|sum|kahan|product|geo|quantile|median|mad|weighted|wavg|sem|json_group|histogram|bitstring)`)
+// orderly matches aggregates whose value hangs on the order of rows, which the product leaves to the engine.
+var orderly = regexp.MustCompile(`^(first|last|arbitrary|list|array_agg|string_agg|group_concat|listagg|arg_|argm|max_by|min_by|json_group)`)
 
 // call makes a call of one of the functions whose result is of kind, nil if there is none.
 func (g *generator) call(kind string, sc *scope, depth int) *node {

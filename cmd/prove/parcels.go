@@ -53,7 +53,7 @@ func (w *warehouse) deleteEqual(ctx context.Context, t twinTable, tbl *table.Tab
 		rows = append(rows, row{values: r.values[:1]})
 	}
 	path := filepath.Join(w.dir, t.home(), t.name, "data", "equal.parquet")
-	if err := writeParquet(path, schema, rows); err != nil {
+	if err := writeParquet(path, schema, rows, groupRows(len(rows))); err != nil {
 		return nil, err
 	}
 	df, err := table.FileToDataFile(ctx, iceio.LocalFS{}, "file://"+path, schema, *iceberg.UnpartitionedSpec, 0, nil)

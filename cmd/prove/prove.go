@@ -106,6 +106,8 @@ func (p *prover) make(n int, r *rand.Rand, shown map[string][]column) *statement
 		return g.further()
 	case furtherEvery / 2:
 		return g.beyond()
+	case furtherEvery / 3:
+		return g.sums()
 	}
 	return g.statement()
 }

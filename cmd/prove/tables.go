@@ -17,9 +17,10 @@ type twinTable struct {
 	hiddenRows map[side]int
 	// files is over how many data files the rows are spread.
 	files       map[side]int
-	partitioned bool // by region
-	deletes     bool // some further rows are deleted by position
-	equals      bool // some further rows are deleted by their ids, which are in the first column
+	group       int64 // the rows of a row group, 0: see groupRows
+	partitioned bool  // by region
+	deletes     bool  // some further rows are deleted by position
+	equals      bool  // some further rows are deleted by their ids, which are in the first column
 	// version is that of the format, 0: 2. past: the tag "past" names the table as it was before its columns were renamed and dropped.
 	version int
 	past    bool
@@ -327,5 +328,5 @@ func vault() twinTable {
 
 // twins are all tables.
 func twins() []twinTable {
-	return []twinTable{customers(), orders(), employees(), events(), visits(), faulty(), products(), payroll(), vault(), parcels()}
+	return []twinTable{customers(), orders(), employees(), events(), visits(), faulty(), products(), payroll(), vault(), parcels(), readings()}
 }

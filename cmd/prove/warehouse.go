@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -194,7 +195,7 @@ func (w *warehouse) table(ctx context.Context, t twinTable, files [][]row) error
 	var gone []row
 	for i, rows := range files {
 		path := filepath.Join(dir, "data", fmt.Sprintf("%05d.parquet", i))
-		if err := writeParquet(path, tbl.Schema(), rows); err != nil {
+		if err := writeParquet(path, tbl.Schema(), rows, cmp.Or(t.group, groupRows(len(rows)))); err != nil {
 			return err
 		}
 		df, err := table.FileToDataFile(ctx, fs, "file://"+path, tbl.Schema(), tbl.Spec(), 0, nil)
@@ -278,7 +279,7 @@ func (w *warehouse) delete(ctx context.Context, t twinTable, tbl *table.Table, d
 	for _, d := range deleted {
 		rows = append(rows, row{values: []any{d.path, d.at}})
 	}
-	if err := writeParquet(path, iceberg.PositionalDeleteSchema, rows); err != nil {
+	if err := writeParquet(path, iceberg.PositionalDeleteSchema, rows, groupRows(len(rows))); err != nil {
 		return err
 	}
 	df, err := table.FileToDataFile(ctx, iceio.LocalFS{}, "file://"+path, iceberg.PositionalDeleteSchema, *iceberg.UnpartitionedSpec, 0, nil)
@@ -308,7 +309,7 @@ func groupRows(rows int) int64 {
 }
 
 // writeParquet writes rows as one dictionary-encoded file with the schema's field ids.
-func writeParquet(path string, schema *iceberg.Schema, rows []row) (err error) {
+func writeParquet(path string, schema *iceberg.Schema, rows []row, group int64) (err error) {
 	sc, err := table.SchemaToArrowSchema(schema, nil, true, false)
 	if err != nil {
 		return err
@@ -328,7 +329,7 @@ func writeParquet(path string, schema *iceberg.Schema, rows []row) (err error) {
 	if err != nil {
 		return err
 	}
-	props := parquet.NewWriterProperties(parquet.WithDictionaryDefault(true), parquet.WithStats(true), parquet.WithMaxRowGroupLength(groupRows(len(rows))))
+	props := parquet.NewWriterProperties(parquet.WithDictionaryDefault(true), parquet.WithStats(true), parquet.WithMaxRowGroupLength(group))
 	w, err := pqarrow.NewFileWriter(sc, f, props, pqarrow.DefaultWriterProps())
 	if err != nil {
 		return errors.Join(err, f.Close())

@@ -104,7 +104,7 @@ func (w *world) newTwin(ctx context.Context, c worldConfig, s side) (*twin, erro
 		return nil, err
 	}
 	engine, err := duckdb.New(duckdb.Config{
-		Verifier: verifier, Issuer: "prove", Dir: dir, MemoryBytes: 1 << 30, SpillBytes: 1 << 30, Threads: 1,
+		Verifier: verifier, Issuer: "prove", Dir: dir, MemoryBytes: 1 << 30, SpillBytes: 1 << 30, Threads: 2,
 		HashKey: auth.NewSecret("a key for the hash masks of the twins"),
 	})
 	if err != nil {

@@ -56,6 +56,31 @@ func bind(stmt bindings.PreparedStatement, i int, k kind, v any) error {
 	return nil
 }
 
+// boundAs reports whether bind gives v exactly the type k.
+func boundAs(k kind, v any) bool {
+	value, err := plainValue(v)
+	if err != nil {
+		return false
+	}
+	switch v := value.(type) {
+	case bool:
+		return k.id == bindings.TypeBoolean
+	case int64:
+		return intType(k, v) == k.id
+	case uint64:
+		return v <= math.MaxInt64 && intType(k, int64(v)) == k.id
+	case float64:
+		return k.id == bindings.TypeFloat || k.id == bindings.TypeDouble
+	case string:
+		return k.id == bindings.TypeDecimal || k.id == bindings.TypeVarchar
+	case []byte:
+		return k.id == bindings.TypeBlob
+	case time.Time:
+		return k.id == bindings.TypeDate || k.id == bindings.TypeTimestampTZ || k.id == bindings.TypeTimestamp
+	}
+	return false
+}
+
 func badArgument(i int) error {
 	return &executors.Error{Kind: executors.KindArgument, Hint: fmt.Sprintf("the value of parameter %d does not fit its type", i)}
 }
@@ -131,26 +156,42 @@ func scalarValue(s scalar.Scalar) (any, error) {
 	return nil, &executors.Error{Kind: executors.KindArgument, Hint: "a parameter value of type " + s.DataType().Name() + " is not supported"}
 }
 
-func bindInt(stmt bindings.PreparedStatement, at bindings.IdxT, k kind, v int64) bindings.State {
+// intType is the type as which a whole number is bound: k if it fits.
+func intType(k kind, v int64) bindings.Type {
 	fits := func(low, high int64) bool { return low <= v && v <= high }
 	switch {
-	case k.id == bindings.TypeTinyInt && fits(math.MinInt8, math.MaxInt8):
+	case k.id == bindings.TypeTinyInt && fits(math.MinInt8, math.MaxInt8),
+		k.id == bindings.TypeSmallInt && fits(math.MinInt16, math.MaxInt16),
+		k.id == bindings.TypeInteger && fits(math.MinInt32, math.MaxInt32),
+		k.id == bindings.TypeUTinyInt && fits(0, math.MaxUint8),
+		k.id == bindings.TypeUSmallInt && fits(0, math.MaxUint16),
+		k.id == bindings.TypeUInteger && fits(0, math.MaxUint32),
+		k.id == bindings.TypeUBigInt && v >= 0,
+		k.id == bindings.TypeHugeInt, k.id == bindings.TypeDouble:
+		return k.id
+	}
+	return bindings.TypeBigInt
+}
+
+func bindInt(stmt bindings.PreparedStatement, at bindings.IdxT, k kind, v int64) bindings.State {
+	switch intType(k, v) {
+	case bindings.TypeTinyInt:
 		return bindings.BindInt8(stmt, at, int8(v))
-	case k.id == bindings.TypeSmallInt && fits(math.MinInt16, math.MaxInt16):
+	case bindings.TypeSmallInt:
 		return bindings.BindInt16(stmt, at, int16(v))
-	case k.id == bindings.TypeInteger && fits(math.MinInt32, math.MaxInt32):
+	case bindings.TypeInteger:
 		return bindings.BindInt32(stmt, at, int32(v))
-	case k.id == bindings.TypeUTinyInt && fits(0, math.MaxUint8):
+	case bindings.TypeUTinyInt:
 		return bindings.BindUInt8(stmt, at, uint8(v))
-	case k.id == bindings.TypeUSmallInt && fits(0, math.MaxUint16):
+	case bindings.TypeUSmallInt:
 		return bindings.BindUInt16(stmt, at, uint16(v))
-	case k.id == bindings.TypeUInteger && fits(0, math.MaxUint32):
+	case bindings.TypeUInteger:
 		return bindings.BindUInt32(stmt, at, uint32(v))
-	case k.id == bindings.TypeUBigInt && v >= 0:
+	case bindings.TypeUBigInt:
 		return bindings.BindUInt64(stmt, at, uint64(v))
-	case k.id == bindings.TypeHugeInt:
+	case bindings.TypeHugeInt:
 		return bindings.BindHugeInt(stmt, at, bindings.NewHugeInt(uint64(v), v>>63))
-	case k.id == bindings.TypeDouble:
+	case bindings.TypeDouble:
 		return bindings.BindDouble(stmt, at, float64(v))
 	}
 	return bindings.BindInt64(stmt, at, v)

@@ -22,9 +22,10 @@ const maxChecked = 20_000
 type checks struct {
 	mu    sync.Mutex
 	known map[[32]byte]*outline
+	names map[string]string // of columns, see arrange.go
 }
 
-func newChecks() *checks { return &checks{known: map[[32]byte]*outline{}} }
+func newChecks() *checks { return &checks{known: map[[32]byte]*outline{}, names: map[string]string{}} }
 
 // operators are the plan operators that compute on what others read.
 var operators = set(

@@ -86,10 +86,10 @@ func (e *engine) open(c Config, root string) (err error) {
 	if state == bindings.StateError {
 		return fmt.Errorf("duckdb: %s", message)
 	}
-	return e.lock(filepath.Join(root, dataFolder), c.UserSpillBytes)
+	return e.lock(c, filepath.Join(root, dataFolder))
 }
 
-func (e *engine) lock(data string, spillBytes int64) error {
+func (e *engine) lock(config Config, data string) error {
 	c, err := e.connect()
 	if err != nil {
 		return err
@@ -100,7 +100,10 @@ func (e *engine) lock(data string, spillBytes int64) error {
 	}
 	if !e.whole {
 		// Given with the instance's configuration, this bound is shown but not kept.
-		first = append(first, fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dB'", spillBytes))
+		first = append(first, fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dB'", config.UserSpillBytes))
+	}
+	if err := addExact(c, config.UserMemoryBytes/4); err != nil {
+		return err
 	}
 	for _, s := range append(first, lockdown...) {
 		if err := c.exec(s); err != nil {

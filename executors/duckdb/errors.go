@@ -106,6 +106,9 @@ func engineError(class bindings.ErrorType, message string) error {
 	if kind == executors.KindArgument && strings.Contains(message, "More than one row returned by a subquery") {
 		kind = executors.KindCardinality
 	}
+	if kind == executors.KindArgument && strings.Contains(message, noExactMemory) {
+		kind = executors.KindMemory
+	}
 	if kind == executors.KindArgument && strings.Contains(message, rootPrefix) {
 		kind = executors.KindData // it speaks of a file in our folder
 	}

@@ -86,11 +86,8 @@ func (s *Prepared) execute(ctx context.Context, turn *turn, args []any, cancel f
 			return nil, err
 		}
 	}
-	bindings.ClearBindings(s.stmt)
-	for i, a := range args[:min(len(args), int(bindings.NParams(s.stmt)))] {
-		if err := bind(s.stmt, i+1, s.args[i], a); err != nil {
-			return nil, err
-		}
+	if err := s.bindArguments(args); err != nil {
+		return nil, err
 	}
 	var pending bindings.PendingResult
 	state := bindings.PendingPreparedStreaming(s.stmt, &pending)
@@ -116,6 +113,29 @@ func (s *Prepared) execute(ctx context.Context, turn *turn, args []any, cancel f
 		return nil, err
 	}
 	return s.open(ctx, result, cancel)
+}
+
+// bindArguments binds values. One of another type than the engine took the parameter for makes it bind the statement anew, and a sum that
+// was one of whole numbers may be one of fractions then.
+func (s *Prepared) bindArguments(args []any) error {
+	args = args[:min(len(args), int(bindings.NParams(s.stmt)))]
+	for i, a := range args {
+		if s.safe == "" || boundAs(s.args[i], a) {
+			continue
+		}
+		bindings.DestroyPrepare(&s.stmt)
+		if bindings.Prepare(s.conn.raw, s.safe, &s.stmt) == bindings.StateError {
+			return prepareError(bindings.PrepareError(s.stmt))
+		}
+		s.safe = ""
+	}
+	bindings.ClearBindings(s.stmt)
+	for i, a := range args {
+		if err := bind(s.stmt, i+1, s.args[i], a); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // loadKeys reads what the scans need before they can run.

@@ -32,6 +32,7 @@ type Prepared struct {
 	verdict atomic.Pointer[error]
 
 	stmt    bindings.PreparedStatement
+	safe    string // see statement
 	columns []kind // nil: open until there are values
 	args    []kind
 	schema  *arrow.Schema
@@ -112,7 +113,11 @@ func (s *Prepared) prepare(p *plan.Plan) error {
 			return err
 		}
 	}
-	st, err := newStatement(p, s.scans, s.x.config.HashKey)
+	relations, err := newRelationTexts(s.scans, s.x.config.HashKey)
+	if err != nil {
+		return err
+	}
+	st, err := s.arrange(p.Tree(), p.Params(), relations)
 	if err != nil {
 		return err
 	}
@@ -221,6 +226,10 @@ func (s *Prepared) bind(st *statement, params int) error {
 	if checked != nil && !isUnplanned(checked) {
 		return checked
 	}
+	if checked == nil && st.settled && found.order.loose {
+		return internal("an aggregate whose value hangs on the order of rows")
+	}
+	s.safe = st.safe
 	state := bindings.Prepare(s.conn.raw, st.text, &s.stmt)
 	if state == bindings.StateError {
 		return s.explain(st, prepareError(bindings.PrepareError(s.stmt)))

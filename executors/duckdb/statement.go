@@ -23,14 +23,41 @@ type statement struct {
 	constant string
 	// governed is the relations alone, without the user's part: if it does not bind, the fault is not the user's.
 	governed string
+	// safe is what runs instead of text with parameters of other types than the engine took them for: no sum in it counts on a type. "" if
+	// none in text does.
+	safe string
+	// settled: each aggregate has a form of order.go.
+	settled bool
 }
 
 // relationParts is one relation as text around its scan.
 type relationParts struct{ before, after string }
 
-// newStatement puts the relations, as common table expressions, in front of the user's tree.
-func newStatement(p *plan.Plan, scans []*scan, key auth.Secret) (*statement, error) {
-	tree := p.Tree()
+// relationTexts are the relations of a statement as common table expressions: with their scans, with stubs in their place, and as subqueries
+// that count the rows of each.
+type relationTexts struct{ real, stub, only []string }
+
+func newRelationTexts(scans []*scan, key auth.Secret) (*relationTexts, error) {
+	out := &relationTexts{}
+	for i := range scans {
+		r := scans[i].relation
+		parts, err := newRelationParts(r, key)
+		if err != nil {
+			return nil, err
+		}
+		text, err := scans[i].text()
+		if err != nil {
+			return nil, err
+		}
+		out.real = append(out.real, parts.before+text+parts.after)
+		out.stub = append(out.stub, parts.before+"SELECT "+stubColumns(r.Scan.Fields)+parts.after)
+		out.only = append(out.only, "(SELECT count(*) FROM "+identifier(r.CTE)+")")
+	}
+	return out, nil
+}
+
+// newStatement puts the relations in front of the user's tree.
+func newStatement(tree *pgquery.SelectStmt, params int, relations *relationTexts) (*statement, error) {
 	user, err := printSelect(tree)
 	if err != nil {
 		return nil, internal("printing the statement: %w", err)
@@ -52,7 +79,7 @@ func newStatement(p *plan.Plan, scans []*scan, key auth.Secret) (*statement, err
 		separator = ", "
 	}
 	restNull := rest
-	if p.Params() > 0 {
+	if params > 0 {
 		null := &pgquery.Node{Node: &pgquery.Node_AConst{AConst: &pgquery.A_Const{Isnull: true}}}
 		text, err := printSelect(classify.FillParams(tree, func(int) *pgquery.Node { return null }))
 		if err != nil {
@@ -62,32 +89,17 @@ func newStatement(p *plan.Plan, scans []*scan, key auth.Secret) (*statement, err
 			restNull = strings.TrimPrefix(text, opening)
 		}
 	}
-	var real, stub, only []string
-	for i := range scans {
-		r := scans[i].relation
-		parts, err := newRelationParts(r, key)
-		if err != nil {
-			return nil, err
-		}
-		text, err := scans[i].text()
-		if err != nil {
-			return nil, err
-		}
-		real = append(real, parts.before+text+parts.after)
-		stub = append(stub, parts.before+"SELECT "+stubColumns(r.Scan.Fields)+parts.after)
-		only = append(only, "(SELECT count(*) FROM "+identifier(r.CTE)+")")
-	}
-	if len(real) == 0 {
+	if len(relations.real) == 0 {
 		if with != nil {
 			restNull = opening + restNull
 		}
-		return &statement{text: user, shape: user, constant: restNull, governed: "SELECT 1"}, nil
+		return &statement{text: user, shape: user, constant: restNull, governed: "SELECT 1", settled: true}, nil
 	}
 	return &statement{
-		text:     opening + strings.Join(real, ", ") + separator + rest,
-		shape:    opening + strings.Join(stub, ", ") + separator + rest,
-		constant: opening + strings.Join(stub, ", ") + separator + restNull,
-		governed: "WITH " + strings.Join(stub, ", ") + " SELECT " + strings.Join(only, ", "),
+		text:     opening + strings.Join(relations.real, ", ") + separator + rest,
+		shape:    opening + strings.Join(relations.stub, ", ") + separator + rest,
+		constant: opening + strings.Join(relations.stub, ", ") + separator + restNull,
+		governed: "WITH " + strings.Join(relations.stub, ", ") + " SELECT " + strings.Join(relations.only, ", "), settled: true,
 	}, nil
 }
 

@@ -12,7 +12,7 @@ var errLosesStates = errors.New("the statement's states would be lost")
 
 // wholeStates are the aggregates whose states lie within the engine's blocks, for all types of arguments.
 var wholeStates = set(
-	"count", "count_star", "count_if", "countif", "sum", "sum_no_overflow", "avg", "mean", "fsum", "kahan_sum", "sumkahan", "favg", "product",
+	exactSum, exactAvg, "count", "count_star", "count_if", "countif", "sum", "sum_no_overflow", "avg", "mean", "fsum", "kahan_sum", "sumkahan", "favg", "product",
 	"any_value", "arbitrary", "first", "arg_min", "arg_max", "argmin", "argmax", "min_by", "max_by", "arg_min_null", "arg_max_null",
 	"arg_min_nulls_last", "arg_max_nulls_last", "list", "array_agg", "string_agg", "group_concat", "listagg", "bool_and", "bool_or",
 	"stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "covar_samp", "covar_pop", "corr", "sem", "skewness", "kurtosis",
@@ -31,6 +31,7 @@ var fixedWidth = set(
 // outline is what a plan says of its statement.
 type outline struct {
 	operators int
+	order     order
 	outside   bool // some aggregate has states outside of the engine's blocks
 	open      bool // some aggregate has if its argument's type is another one
 	grouped   bool // some aggregate has groups, or a subquery could get them
@@ -48,6 +49,7 @@ func (s *outline) look(node map[string]any) {
 	case "LOGICAL_DEPENDENT_JOIN", "LOGICAL_DELIM_JOIN":
 		s.grouped = true
 	}
+	s.order.look(node)
 	if node["expression_class"] != "BOUND_AGGREGATE" {
 		return
 	}

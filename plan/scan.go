@@ -33,7 +33,7 @@ func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation)
 			return Scan{}, err
 		}
 		snap.choose(&out, conditions(t, r), r.Filter != nil || len(snap.deletes) > 0)
-		if out.Objects, err = stored(t.Files, &out); err != nil {
+		if out.Objects, err = stored(ctx, t, &out); err != nil {
 			return Scan{}, err
 		}
 		for _, d := range out.Deletes {
@@ -52,29 +52,29 @@ func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation)
 
 // stored returns what reads the scan's objects, nil if all its files are local. The snapshot may have been decoded for an earlier statement, and
 // the credentials of this one may open less.
-func stored(files catalog.Files, s *Scan) (objects.Store, error) {
-	some := false
-	check := func(location string) error {
-		if !objects.IsObject(location) {
-			return nil
-		}
-		some = true
-		return files.Check(location)
-	}
+func stored(ctx context.Context, t *catalog.Table, s *Scan) (objects.Store, error) {
+	var places []string
 	for i := range s.Files {
-		if err := check(s.Files[i].Path); err != nil {
-			return nil, unread(err, "a file lies where files may not be read")
-		}
+		places = append(places, s.Files[i].Path)
 	}
 	for _, d := range s.Deletes {
-		if err := check(d.Path); err != nil {
+		places = append(places, d.Path)
+	}
+	places = slices.DeleteFunc(places, func(location string) bool { return !objects.IsObject(location) })
+	if len(places) == 0 {
+		return nil, nil
+	}
+	for _, location := range places {
+		if err := t.Files.Check(location); err != nil {
 			return nil, unread(err, "a file lies where files may not be read")
 		}
 	}
-	if !some {
-		return nil, nil
+	if !objects.IsObject(t.Snapshot.ManifestList) { // which would have been the proof, see Planner.snapshot
+		if err := t.Files.Proven(ctx, places[0]); err != nil {
+			return nil, unread(err, "a data file cannot be read")
+		}
 	}
-	return files.Objects(), nil
+	return t.Files.Objects(), nil
 }
 
 // values cuts the rows of a computed table to fields.

@@ -3,6 +3,8 @@ package plan
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -65,7 +67,8 @@ func TestPlansOfStores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots, err := catalog.NewFiles("s3://lake/warehouse")
+	folder := t.TempDir()
+	roots, err := catalog.NewFiles("s3://lake/warehouse", folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +136,26 @@ func TestPlansOfStores(t *testing.T) {
 		}
 		if err != nil && strings.Contains(err.Error(), "s3://") {
 			t.Errorf("%s: the words name a place: %v", name, err)
+		}
+	}
+	// Where the list of manifests is no object, it is no proof.
+	list, err := operator.Files.ReadFile(t.Context(), tbl.Snapshot.ManifestList)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := *tbl.Snapshot
+	local.ManifestList = filepath.Join(folder, "list.avro")
+	if err := os.WriteFile(local.ManifestList, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		keys objectstest.Keys
+		want error
+	}{{server.Reader, nil}, {server.Reader, nil}, {server.Stranger, objects.ErrRefused}} {
+		tbl, _ := as("dave", warehouse, c.keys, true)
+		tbl.Snapshot = &local
+		if scan, err := plan(t, tbl); !errors.Is(err, c.want) || (err == nil) != (len(scan.Files) > 0) {
+			t.Errorf("a local list: %+v, %v, want %v", scan, err, c.want)
 		}
 	}
 	late, cancel := context.WithDeadline(t.Context(), time.Now())

@@ -80,3 +80,30 @@ func TestIsObject(t *testing.T) {
 		}
 	}
 }
+
+// What Parse takes is written in one way, has no step up or down, and lies below its own parent.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{"s3://lake/a/b", "s3a://lake//a", "s3://lake/a%2F..%2f", "s3://la..ke/a", "s3://lake/../a", "gs://lake/a", "s3://lake/ü?#"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, location string) {
+		l, err := objects.Parse(location)
+		if err != nil {
+			if !errors.Is(err, objects.ErrLocation) || l != (objects.Location{}) {
+				t.Errorf("%q: %+v, %v", location, l, err)
+			}
+			return
+		}
+		again, err := objects.Parse(l.String())
+		_, rest, _ := strings.Cut(location, "://")
+		if err != nil || again != l || rest != l.Bucket && rest != l.Bucket+"/"+l.Key || strings.ContainsAny(l.Bucket, "/:@?#% ") {
+			t.Errorf("%q: %+v, then %+v, %v", location, l, again, err)
+		}
+		if strings.Contains("/"+l.Key+"/", "/../") || strings.Contains("/"+l.Key+"/", "/./") {
+			t.Errorf("%q goes elsewhere: %+v", location, l)
+		}
+		if i := strings.LastIndexByte(l.Key, '/'); i > 0 && i+1 < len(l.Key) && !l.Below(objects.Location{Bucket: l.Bucket, Key: l.Key[:i]}) {
+			t.Errorf("%q is not below its parent", location)
+		}
+	})
+}

@@ -202,6 +202,9 @@ func (c *Catalog) Close() error {
 	c.sessions.Purge()
 	c.mu.Unlock()
 	c.client.CloseIdleConnections()
+	if c.cfg.S3 != nil {
+		(&http.Client{Transport: c.cfg.S3.Transport}).CloseIdleConnections()
+	}
 	return nil
 }
 

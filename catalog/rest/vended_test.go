@@ -25,11 +25,9 @@ func vending(t *testing.T, d *door) {
 		t.Errorf("a request went elsewhere: %s", r.URL)
 	}))
 	defer elsewhere.Close()
-	transport := s3.NewTransport(nil)
-	defer transport.CloseIdleConnections()
 	cat, err := rest.New(rest.Config{
 		Name: "zoo", URI: d.URL, Roots: []string{catalogtest.Zoo(t), "s3://lake/warehouse"},
-		S3: &s3.Config{Endpoint: server.Endpoint, PathStyle: true, Transport: transport},
+		S3: &s3.Config{Endpoint: server.Endpoint, PathStyle: true},
 	})
 	if err != nil {
 		t.Fatal(err)

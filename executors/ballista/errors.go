@@ -1,6 +1,7 @@
 package ballista
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -26,10 +27,13 @@ var kinds = map[wire.Class]executors.Kind{
 	wire.Class_CLASS_UNAVAILABLE: executors.KindUnavailable,
 }
 
-// failed makes our error of a failure of a statement that ran.
+// failed makes our error of a failure of a statement that ran. Nobody listens to a job that was cancelled otherwise than by its deadline.
 func failed(f *wire.Failure) error {
 	cause := errors.New("cluster: " + f.GetCause())
-	if f.GetClass() == wire.Class_CLASS_LOST {
+	switch f.GetClass() {
+	case wire.Class_CLASS_CANCELLED:
+		return overdue(cause)
+	case wire.Class_CLASS_LOST:
 		return &executors.Error{Kind: executors.KindInternal, Hint: lost, Cause: cause}
 	}
 	if f.GetClass() == wire.Class_CLASS_UNSUPPORTED && f.GetHint() != "" {
@@ -42,6 +46,9 @@ func failed(f *wire.Failure) error {
 	return &executors.Error{Kind: kind, Cause: cause}
 }
 
+// overdue is the error of a statement that the cluster ended because the deadline has passed. It may know that before a timer here goes off.
+func overdue(cause error) error { return fmt.Errorf("%w: %w", context.DeadlineExceeded, cause) }
+
 // lost are our words for a cluster that is not there, or that has lost what a statement needs.
 const lost = "the cluster has lost a process that the statement needs; try again"
 
@@ -52,9 +59,11 @@ func unsupported(what string, cause error) error {
 
 // transport makes our error of a failed call.
 func transport(err error) error {
-	switch status.Code(err) {
-	case codes.Unavailable, codes.Aborted:
+	switch code := status.Code(err); {
+	case code == codes.Unavailable, code == codes.Aborted:
 		return &executors.Error{Kind: executors.KindInternal, Hint: lost, Cause: err}
+	case code == codes.DeadlineExceeded, errors.Is(err, context.DeadlineExceeded):
+		return overdue(err)
 	}
 	return &executors.Error{Kind: executors.KindInternal, Cause: fmt.Errorf("cluster: %w", err)}
 }

@@ -229,7 +229,7 @@ func resultOf(ctx context.Context, err error) Result {
 	switch {
 	case err == nil:
 		return Done
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
 		return Cancelled
 	case ok && e.Hint == lost:
 		return Lost

@@ -141,6 +141,7 @@ func TestResultOf(t *testing.T) {
 		{t.Context(), nil, Done},
 		{over, nil, Done},
 		{over, errors.New("any"), Cancelled},
+		{t.Context(), overdue(errors.New("any")), Cancelled},
 		{t.Context(), errors.New("any"), Failed},
 		{t.Context(), &executors.Error{Kind: executors.KindDivision}, Failed},
 		{t.Context(), &executors.Error{Hint: lost}, Lost},

@@ -165,6 +165,9 @@ func (w weakness) fails(t *testing.T, overlay string) {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-count=1", "-run", "^"+w.test+"$", w.pkg)
 	run.Dir = root
+	if filepath.Ext(w.file) == ".rs" {
+		run.Env = append(run.Environ(), "GATEHOUSE_CLUSTER_BIN="+w.programs(t))
+	}
 	if out, err := run.CombinedOutput(); err == nil || !strings.Contains(string(out), "--- FAIL: "+w.test) {
 		t.Fatalf("%s %s: %v\n%s", w.pkg, w.test, err, out)
 	}

@@ -20,6 +20,8 @@ var (
 	ErrNoSuchVersion = errors.New("no such table version")
 	// ErrUnreadable: the table exists, but its format version, type or metadata is one that we do not read.
 	ErrUnreadable = errors.New("table cannot be read")
+	// ErrOutside, an ErrUnreadable: a file of the table lies below none of the roots.
+	ErrOutside = fmt.Errorf("%w: a file lies outside of the places that may be read", ErrUnreadable)
 	// ErrNoCredentials, an ErrUnreadable: the catalog gave none for the object store in which a file of the table lies.
 	ErrNoCredentials = fmt.Errorf("%w: there are no credentials for the place of an object", ErrUnreadable)
 	// ErrStore, an ErrUnreadable: what the catalog says of the table's object store cannot be used.

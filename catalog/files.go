@@ -90,7 +90,7 @@ func (f Files) Path(location string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%w: a file lies outside of the folders that may be read", ErrUnreadable)
+	return "", ErrOutside
 }
 
 // LocalPath returns the path that a local location names, wherever it lies. The error wraps ErrUnreadable.

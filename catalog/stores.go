@@ -72,7 +72,7 @@ func (f Files) choose(location string) (objects.Store, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	if !slices.ContainsFunc(f.places, l.Below) {
-		return nil, fmt.Errorf("%w: an object lies outside of the places that may be read", ErrUnreadable)
+		return nil, ErrOutside
 	}
 	for _, o := range f.opened {
 		if o.prefix == (objects.Location{}) || l.Below(o.prefix) {

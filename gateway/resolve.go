@@ -421,11 +421,9 @@ func unreadable(ts []*table, err error) error {
 	if planned {
 		return &UnreadableError{Table: p.Table, Why: p.Why, cause: p.Cause}
 	}
-	if errors.Is(err, catalog.ErrStore) && len(ts) == 1 {
-		return &UnreadableError{Table: ts[0].written, Why: "its catalog says of its object store what is not accepted here", cause: err}
-	}
 	if errors.Is(err, catalog.ErrUnreadable) && len(ts) == 1 {
-		return &UnreadableError{Table: ts[0].written, Why: "its metadata is missing, or uses something that is not supported here", cause: err}
+		u := plan.Unread(err, "its metadata is missing, or uses something that is not supported here")
+		return &UnreadableError{Table: ts[0].written, Why: u.Why, cause: err}
 	}
 	return err
 }

@@ -32,13 +32,18 @@ func unreadable(cause error, format string, args ...any) *UnreadableError {
 	return &UnreadableError{Why: fmt.Sprintf(format, args...), Cause: cause}
 }
 
-// unread says that a file cannot be read, and why, where it lies in a store that we do not know or have no credentials for.
-func unread(err error, otherwise string) *UnreadableError {
+// Unread says that a file of a table cannot be read, and why: where it lies, if that is the reason, or else what otherwise says.
+func Unread(err error, otherwise string) *UnreadableError {
 	if s, ok := errors.AsType[*objects.SchemeError](err); ok {
 		return unreadable(err, "its files lie in %s, which is not read here", s.Store)
 	}
-	if errors.Is(err, catalog.ErrNoCredentials) {
-		return unreadable(err, "there are no credentials for the object store in which its files lie")
+	switch {
+	case errors.Is(err, catalog.ErrNoCredentials):
+		otherwise = "there are no credentials for the object store in which its files lie"
+	case errors.Is(err, catalog.ErrStore):
+		otherwise = "its catalog says of its object store what is not accepted here"
+	case errors.Is(err, catalog.ErrOutside):
+		otherwise = "a file lies where files may not be read"
 	}
 	return unreadable(err, "%s", otherwise)
 }

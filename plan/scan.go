@@ -66,12 +66,12 @@ func stored(ctx context.Context, t *catalog.Table, s *Scan) (objects.Store, erro
 	}
 	for _, location := range places {
 		if err := t.Files.Check(location); err != nil {
-			return nil, unread(err, "a file lies where files may not be read")
+			return nil, Unread(err, "a file lies where files may not be read")
 		}
 	}
 	if !objects.IsObject(t.Snapshot.ManifestList) { // which would have been the proof, see Planner.snapshot
 		if err := t.Files.Proven(ctx, places[0]); err != nil {
-			return nil, unread(err, "a data file cannot be read")
+			return nil, Unread(err, "a data file cannot be read")
 		}
 	}
 	return t.Files.Objects(), nil

@@ -41,7 +41,7 @@ func (p *Planner) snapshot(ctx context.Context, t *catalog.Table) (*snapshot, er
 	key := cacheKey{t.Files.Scope(), t.Catalog, t.UUID, t.Iceberg.MetadataLocation(), t.Snapshot.SnapshotID, t.Fields.ID}
 	if s, ok := p.cache.get(key); ok {
 		if err := t.Files.Proven(ctx, t.Snapshot.ManifestList); err != nil {
-			return nil, unread(err, "its manifest list cannot be read")
+			return nil, Unread(err, "its manifest list cannot be read")
 		}
 		return s, nil
 	}
@@ -69,7 +69,7 @@ func decode(ctx context.Context, t *catalog.Table) (s *snapshot, err error) {
 	fs := manifestFiles{ctx: ctx, files: t.Files}
 	manifests, err := t.Snapshot.Manifests(fs)
 	if err != nil {
-		return nil, unread(err, "its manifest list cannot be read")
+		return nil, Unread(err, "its manifest list cannot be read")
 	}
 	// Deletes come first, so that each data file finds its own in one pass.
 	slices.SortStableFunc(manifests, func(a, b iceberg.ManifestFile) int {
@@ -116,7 +116,7 @@ func (b *builder) manifest(m iceberg.ManifestFile, fs manifestFiles) error {
 	b.out.specs[id] = *spec
 	for e, err := range m.Entries(fs, true) {
 		if err != nil {
-			return unread(err, "a manifest cannot be decoded")
+			return Unread(err, "a manifest cannot be decoded")
 		}
 		if err := b.entry(e, m); err != nil {
 			return err
@@ -132,7 +132,7 @@ func (b *builder) entry(e iceberg.ManifestEntry, m iceberg.ManifestFile) error {
 		return unreadable(nil, "it is encrypted")
 	}
 	if err := b.table.Files.Check(d.FilePath()); err != nil {
-		return unread(err, "a file lies where files may not be read")
+		return Unread(err, "a file lies where files may not be read")
 	}
 	if e.SequenceNum() < 0 || d.Count() < 0 || d.FileSizeBytes() < 0 {
 		return unreadable(nil, "a manifest lists a file without its sequence number, rows or size")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -135,6 +136,7 @@ func newStores(t *testing.T, options func(s *stores) []string) *stores {
 	t.Helper()
 	s := &stores{s3: objectstest.Start(t), key: authtest.NewKey(t, "k1", "ES256"), dir: t.TempDir(), tokens: map[string]string{}}
 	database := catalogtest.Stored(t, s.s3)
+	misplaced(t, database, map[string]string{"google": "gs://lake/warehouse/a.metadata.json", "azure": "abfss://lake@x.dfs.core.windows.net/a.metadata.json", "outside": "s3://lake/other/a.metadata.json"})
 	warehouse := "s3://" + objectstest.Bucket + "/warehouse"
 	s.vendor = newVendor(t, catalogtest.StartREST(t, database, "lake", warehouse, "io-impl=org.apache.iceberg.aws.s3.S3FileIO", "client.region=us-east-1",
 		"s3.endpoint="+s.s3.ForWriters(t), "s3.path-style-access=true", "s3.access-key-id="+s.s3.Owner.ID, "s3.secret-access-key="+s.s3.Owner.Secret))
@@ -176,6 +178,22 @@ session: {catalog: lake, schema: shop}
 	return s
 }
 
+// misplaced adds tables to a catalog, by the locations of their metadata.
+func misplaced(t *testing.T, database string, tables map[string]string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for name, location := range tables {
+		_, err := db.Exec("INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location) VALUES ('lake', 'shop', ?, ?)", name, location)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // ask returns rows as CSV without a header, or "ERROR: …".
 func (s *stores) ask(t *testing.T, user, sql string) string {
 	t.Helper()
@@ -194,6 +212,14 @@ func TestStores(t *testing.T) {
 	s.answers(t)
 	if s.vendor.asked == 0 {
 		t.Error("the catalog was never asked for credentials")
+	}
+	for table, why := range map[string]string{
+		"google": "its files lie in Google Cloud Storage, which is not read here", "azure": "its files lie in Azure storage, which is not read here",
+		"outside": "a file lies where files may not be read",
+	} {
+		if got, want := s.ask(t, "admin", "SELECT * FROM lake.shop."+table), `ERROR: table "lake.shop.`+table+`" cannot be read: `+why; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 	t.Run("refused", s.refused)
 	t.Run("what the catalog says", s.misled)

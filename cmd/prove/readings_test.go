@@ -39,3 +39,47 @@ func TestSums(t *testing.T) {
 		}
 	}
 }
+
+// open are statements that leave open which rows or values come, or in which order.
+var open = []string{
+	"SELECT id FROM readings LIMIT 3", "SELECT id FROM readings WHERE CAST(t_num AS DOUBLE) > 0 LIMIT 3", "SELECT id FROM readings ORDER BY grade LIMIT 5",
+	"SELECT first(id), last(id) FROM readings", "SELECT list(id)[1:5] FROM readings", "SELECT string_agg(CAST(grade AS VARCHAR), ',') FROM readings",
+	"SELECT arg_max(id, grade), arg_min(id, grade) FROM readings", "SELECT grade, arg_max(id, grade) FROM readings GROUP BY grade", "SELECT grade, first(id) FROM readings GROUP BY 1 ORDER BY 1",
+	"SELECT id, row_number() OVER (ORDER BY grade) FROM readings ORDER BY 1 LIMIT 20", "SELECT DISTINCT ON (grade) grade, id FROM readings ORDER BY grade",
+	"SELECT id, sum(weight) OVER (ORDER BY grade ROWS UNBOUNDED PRECEDING) FROM readings ORDER BY 1 LIMIT 20", "SELECT grade, count(*) FROM readings GROUP BY grade",
+	"SELECT DISTINCT id % 100 FROM readings", "SELECT a.id FROM readings AS a JOIN readings AS b ON a.grade = b.id % 30 WHERE b.id < 40",
+}
+
+// TestSteadyOrder: with policy.steady nothing of what a statement leaves open tells of hidden rows. Without it some of it does, which shows that
+// the twins can tell.
+func TestSteadyOrder(t *testing.T) {
+	for _, steady := range []bool{true, false} {
+		w, err := newWorld(t.Context(), worldConfig{dir: t.TempDir(), seed: 1, policies: 1, sides: []side{sideA, sideB, sideC}, steady: steady})
+		ok(t, err)
+		differ := 0
+		for _, sql := range open {
+			st := &statement{root: word("", sql), ordered: true}
+			want := w.twins[0].observe(t.Context(), 0, st)
+			if want.class != "" || len(want.rows) == 0 {
+				t.Fatalf("%s: %s", sql, want)
+			}
+			var d difference
+			for n := range 9 {
+				if got := w.twins[n%3].observe(t.Context(), 0, st); d == same {
+					d = compare(st, want, got)
+				}
+			}
+			if steady && d != same {
+				t.Errorf("%s: %s", sql, d)
+			}
+			if d != same {
+				differ++
+			}
+		}
+		t.Logf("steady %v: %d of %d statements differ", steady, differ, len(open))
+		if !steady && differ == 0 {
+			t.Error("no statement differs: the test shows nothing")
+		}
+		ok(t, w.close())
+	}
+}

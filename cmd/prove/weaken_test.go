@@ -24,6 +24,14 @@ type weakness struct {
 
 // weaknesses are barriers, one by one. The product itself has no switch for any: a weaker one is built from changed copies of its files.
 var weaknesses = []weakness{
+	{
+		name: "sums of fractions as the engine adds them", file: "executors/duckdb/order.go",
+		old: "case \"BOOLEAN\", \"TINYINT\",", new: "case \"DOUBLE\", \"BOOLEAN\", \"TINYINT\",", within: 2000, measured: 25,
+	},
+	{
+		name: "dispersions of values in the order in which they come", file: "executors/duckdb/order.go",
+		old: "\t\"stddev\", \"stddev_samp\", \"stddev_pop\", \"variance\", \"var_samp\", \"var_pop\", \"sem\", ", new: "", within: 2000, measured: 25,
+	},
 	{name: "no barrier", file: "executors/duckdb/statement.go", old: "if r.Barrier {", new: "if false {", within: 500},
 	{
 		name: "conditions pushed through the barrier", file: "executors/duckdb/engine.go",

@@ -51,6 +51,7 @@ type worldConfig struct {
 	policies int
 	sides    []side
 	timeout  time.Duration // of a statement
+	steady   bool          // as policy.steady
 	cluster  clusterConfig
 }
 
@@ -119,7 +120,7 @@ func (w *world) newTwin(ctx context.Context, c worldConfig, s side) (*twin, erro
 	for _, d := range w.deciders {
 		g, err := gateway.New(gateway.Config{
 			Decider: d, Catalogs: map[string]catalog.Catalog{catalogName: t.catalog}, Planner: planner, Executor: t.executor,
-			Audit: nowhere{}, Default: classify.Namespace{Catalog: catalogName, Schema: namespace},
+			Audit: nowhere{}, Default: classify.Namespace{Catalog: catalogName, Schema: namespace}, Steady: c.steady,
 			Limits: gateway.Limits{Statement: c.timeout, ResultRows: 20000},
 		})
 		if err != nil {

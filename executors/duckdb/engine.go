@@ -50,8 +50,14 @@ var lockdown = []string{
 	"SET GLOBAL allow_community_extensions = false",
 	"SET GLOBAL allow_persistent_secrets = false",
 	"SET GLOBAL enable_external_access = false",
-	"SET GLOBAL lock_configuration = true",
+	finalSettings,
 }
+
+const finalSettings = "SET GLOBAL lock_configuration = true"
+
+// inOrder keeps the engine from putting chunks of which a filter left few rows together and back. It is a setting of a connection, so that
+// a serial instance cannot be locked: what keeps its settings is that nothing but a SELECT gets there.
+const inOrder = "SET SESSION enable_caching_operators = false"
 
 func version() string { return bindings.LibraryVersion() }
 
@@ -69,6 +75,9 @@ func (e *engine) open(c Config, root string) (err error) {
 	}
 	if e.whole {
 		settings["temp_directory"] = ""
+	}
+	if e.serial {
+		settings["threads"] = "1"
 	}
 	var config bindings.Config
 	if bindings.CreateConfig(&config) == bindings.StateError {
@@ -106,6 +115,9 @@ func (e *engine) lock(config Config, data string) error {
 		return err
 	}
 	for _, s := range append(first, lockdown...) {
+		if e.serial && s == finalSettings {
+			continue // connect sets one more
+		}
 		if err := c.exec(s); err != nil {
 			return err
 		}
@@ -139,6 +151,12 @@ func (e *engine) connect() (*connection, error) {
 	c := &connection{engine: e}
 	if bindings.Connect(e.db, &c.raw) == bindings.StateError {
 		return nil, &executors.Error{Kind: executors.KindInternal, Cause: fmt.Errorf("duckdb: no connection")}
+	}
+	if e.serial {
+		if err := c.exec(inOrder); err != nil {
+			c.close()
+			return nil, err
+		}
 	}
 	return c, nil
 }

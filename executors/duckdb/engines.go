@@ -13,10 +13,10 @@ import (
 // maxIdleEngines is how many instances without a statement stay open. One holds some 3 MB and its threads, and takes some 10 ms to open.
 const maxIdleEngines = 16
 
-// owner says whose an instance is, and which of his two: what is whole does not spill, see states.go.
+// owner says whose an instance is, and which of his: what is whole does not spill, see states.go, and what is serial has one thread, see serial.
 type owner struct {
-	name  string
-	whole bool
+	name          string
+	whole, serial bool
 }
 
 // engines holds one instance for each user who has statements, so that its memory, spill space, threads and caches are that user's alone.
@@ -72,11 +72,14 @@ func (s *engines) take(user owner) (*engine, error) {
 	return e, nil
 }
 
-// turns are the same for both instances of a user. It needs mu.
+// turns are the same for all instances of a user. It needs mu.
 func (s *engines) turns(user owner) *turns {
-	user.whole = !user.whole
-	if other := s.users[user]; other != nil {
-		return other.turns
+	for _, whole := range []bool{false, true} {
+		for _, serial := range []bool{false, true} {
+			if other := s.users[owner{name: user.name, whole: whole, serial: serial}]; other != nil {
+				return other.turns
+			}
+		}
 	}
 	return newTurns(s.config.Threads)
 }

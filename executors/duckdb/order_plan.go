@@ -8,7 +8,7 @@ import (
 
 // order is what a plan says of the order in which its aggregates get their values.
 type order struct {
-	types map[int]string // by tag: the type of the argument, "" if there are several
+	types map[int]string // by tag: the type of the argument, "" if there are several that need different forms
 	// loose: some aggregate's value hangs on that order, and it is not sorted. dropped: the engine would take the sorting away, since it
 	// is by what the rows are grouped by.
 	loose, dropped bool
@@ -58,7 +58,7 @@ func (o *order) aggregate(node map[string]any, filter any, orders, groups []any,
 		if o.types == nil {
 			o.types = map[int]string{}
 		}
-		if old, known := o.types[key]; known && old != typ {
+		if old, known := o.types[key]; known && old != typ && !(isExact(name, old) && isExact(name, typ)) {
 			typ = ""
 		}
 		o.types[key] = typ

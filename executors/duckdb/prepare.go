@@ -52,7 +52,7 @@ func (x *Executor) prepare(ctx context.Context, p *plan.Plan) (*Prepared, error)
 	if err := x.verify(p); err != nil {
 		return nil, err
 	}
-	user := owner{name: p.Identity().Issuer + "\x00" + p.Identity().Subject}
+	user := owner{name: p.Identity().Issuer + "\x00" + p.Identity().Subject, serial: serial(p)}
 	s, err := x.prepareIn(ctx, user, p)
 	if errors.Is(err, errLosesStates) {
 		user.whole = true
@@ -60,6 +60,14 @@ func (x *Executor) prepare(ctx context.Context, p *plan.Plan) (*Prepared, error)
 	}
 	return s, err
 }
+
+// serial reports whether a statement has to run on one thread: which of several threads comes first is up to hidden rows, too, and so is what
+// a statement leaves open, such as the order of its rows.
+func serial(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Relations(), func(r plan.Relation) bool { return r.Steady && hidesRows(&r) })
+}
+
+func hidesRows(r *plan.Relation) bool { return r.Filter != nil || len(r.Scan.Deletes) > 0 }
 
 // prepareIn prepares in one of the user's instances.
 func (x *Executor) prepareIn(ctx context.Context, user owner, p *plan.Plan) (_ *Prepared, err error) {
@@ -108,7 +116,7 @@ func (s *Prepared) prepare(p *plan.Plan) error {
 			return err
 		}
 		s.scans = append(s.scans, sc)
-		s.steady = s.steady || p.Relations()[i].Filter != nil || len(p.Relations()[i].Scan.Deletes) > 0
+		s.steady = s.steady || hidesRows(&p.Relations()[i])
 		if err := sc.createKeys(s.conn); err != nil {
 			return err
 		}

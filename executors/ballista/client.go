@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/protobuf/proto"
 
 	"gatehouse/executors/ballista/wire"
 )
@@ -128,6 +129,9 @@ func (c *client) members(ctx context.Context) (*wire.Members, error) {
 // submit runs a statement and waits for its end. It calls accepted once the scheduler has named the job. The result's files are there until ctx
 // ends, or this process does.
 func (c *client) submit(ctx context.Context, s *wire.Statement, accepted func(id string)) (*job, error) {
+	if proto.Size(s) > maxMessage {
+		return nil, unsupported("a statement that reads so many files", nil)
+	}
 	// The end of ctx ends the call, and the scheduler cancels the job of a call that has ended.
 	stream, err := c.scheduler.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, service+"Submit")
 	if err != nil {

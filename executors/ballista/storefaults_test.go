@@ -2,6 +2,7 @@ package ballista
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 
 	"gatehouse/executors"
 	"gatehouse/executors/ballista/cluster"
+	"gatehouse/executors/ballista/wire"
 	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 	"gatehouse/objects"
@@ -227,6 +229,52 @@ func TestStoreFaults(t *testing.T) {
 	if calls > 0 {
 		t.Errorf("a redirect was followed %d times", calls)
 	}
+}
+
+// TestStoreCancel: a statement that is given up leaves its requests.
+func TestStoreCancel(t *testing.T) {
+	server := objectstest.Start(t)
+	g := newGate(t, server)
+	l := newLake(t, server, g.store(t, server, nil))
+	p := executortest.Over(t, startWith(t, cluster.Config{Stores: []string{g.URL}}).inStore(t, l, nil), tpch(t), "tpch")
+	arrived, left := make(chan struct{}), make(chan struct{})
+	g.set(func(n int, w http.ResponseWriter, r *http.Request) bool {
+		if n != 2 {
+			return false
+		}
+		close(arrived)
+		<-r.Context().Done()
+		close(left)
+		return true
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Rows(ctx, sums, nil)
+		ended <- err
+	}()
+	<-arrived
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("it ended with %v", err)
+	}
+	select {
+	case <-left:
+	case <-time.After(15 * time.Second):
+		t.Error("the request goes on")
+	}
+}
+
+// TestManyFiles: a statement that is too large to be sent is refused by name.
+func TestManyFiles(t *testing.T) {
+	c, err := newClient("127.0.0.1:1", &tls.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	group := &wire.TaskGroup{Payload: make([]byte, maxMessage)}
+	_, err = c.submit(t.Context(), &wire.Statement{Relations: []*wire.Relation{{Groups: []*wire.TaskGroup{group}}}}, func(string) {})
+	kind(t, err, executors.KindUnsupported)
 }
 
 // short passes on the beginning of a body.

@@ -5,14 +5,16 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use ballista_core::error::BallistaError;
 use datafusion::error::DataFusionError;
+use governed::exec::Ends;
 use governed::failure::failure;
 use governed::wire::Class;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 /// How long the end of a job is remembered: work of it that was on its way does not begin, and what a
 /// thread of it still writes is removed, too.
@@ -24,7 +26,14 @@ const LOOK: Duration = Duration::from_millis(250);
 struct Job {
     deadline: Instant,
     ended: Option<Instant>,
+    over: watch::Sender<bool>,
     tasks: HashMap<u64, Arc<Notify>>,
+}
+
+impl Job {
+    fn new(deadline: Instant) -> Self {
+        Self { deadline, ended: None, over: watch::Sender::new(false), tasks: HashMap::new() }
+    }
 }
 
 #[derive(Default)]
@@ -69,7 +78,7 @@ impl Jobs {
         let mut table = self.lock();
         table.next += 1;
         let number = table.next;
-        let entry = table.jobs.entry(job.to_owned()).or_insert_with(|| Job { deadline, ended: None, tasks: HashMap::new() });
+        let entry = table.jobs.entry(job.to_owned()).or_insert_with(|| Job::new(deadline));
         if entry.ended.is_some() {
             return Err(cancelled());
         }
@@ -83,8 +92,9 @@ impl Jobs {
         let now = Instant::now();
         let idle = {
             let mut table = self.lock();
-            let entry = table.jobs.entry(job.to_owned()).or_insert_with(|| Job { deadline: now, ended: None, tasks: HashMap::new() });
+            let entry = table.jobs.entry(job.to_owned()).or_insert_with(|| Job::new(now));
             entry.ended.get_or_insert(now);
+            entry.over.send_replace(true);
             entry.tasks.values().for_each(|t| t.notify_one());
             entry.tasks.is_empty()
         };
@@ -126,6 +136,17 @@ impl Jobs {
     /// Removes a job's files. What a thread of it still writes is removed later.
     fn remove(&self, job: &str) {
         let _ = std::fs::remove_dir_all(self.work.join(job));
+    }
+}
+
+impl Ends for Jobs {
+    fn ended(&self, job: &str) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let Some(mut over) = self.lock().jobs.get(job).map(|j| j.over.subscribe()) else {
+            return Box::pin(std::future::ready(())); // it has been forgotten
+        };
+        Box::pin(async move {
+            let _ = over.wait_for(|over| *over).await;
+        })
     }
 }
 
@@ -183,7 +204,15 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(work.join("job").exists());
+        let mut ended = jobs.ended("job");
+        tokio::select! {
+            biased;
+            () = &mut ended => panic!("it has not ended"),
+            () = std::future::ready(()) => {}
+        }
         jobs.end("job");
+        ended.await;
+        jobs.ended("none").await;
         assert!(task.await.expect("no panic").is_err());
         assert!(!work.join("job").exists());
         // What was on its way does not begin; another job does.

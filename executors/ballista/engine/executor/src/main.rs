@@ -38,7 +38,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use governed::codec::GovernedCodec;
-use governed::exec::Runner;
+use governed::exec::{Ends, Runner};
 use governed::guard::Guard;
 use governed::seal::Vault;
 use governed::session;
@@ -127,6 +127,7 @@ fn executor(config: &Config, work: &str, port: u16, grpc_port: u16, jobs: &Arc<J
         guard: Guard::open(config.keys.clone(), vault)?,
         state: session::builder(session::configure(SessionConfig::new())).build(),
         stores: Stores::new(&config.stores, config.store_authorities.as_deref())?,
+        ends: Arc::clone(jobs) as Arc<dyn Ends>,
     });
     let tls = config.client_tls("executor.gatehouse")?;
     let base = session::configure(SessionConfig::new_with_ballista())

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Poll;
 
 use arrow::array::{BinaryArray, RecordBatch, StringArray};
 use arrow::datatypes::SchemaRef;
@@ -20,6 +21,8 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, Count, ExecutionPlanMe
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 
 use crate::equality::Equality;
@@ -40,6 +43,14 @@ pub struct Runner {
     pub state: SessionState,
     /// The object stores that may be called.
     pub stores: Arc<Stores>,
+    /// Tells of jobs that end before their tasks do.
+    pub ends: Arc<dyn Ends>,
+}
+
+/// Knows when jobs end. Ballista 55 lets what it has begun for a task run on when the task ends, so scans look for it themselves.
+pub trait Ends: Send + Sync {
+    /// Returns when a job has ended.
+    fn ended(&self, job: &str) -> BoxFuture<'static, ()>;
 }
 
 /// What a node is made of, apart from its input.
@@ -132,11 +143,12 @@ impl ExecutionPlan for GovernedExec {
             pool: Arc::clone(context.memory_pool()),
             scanned: MetricBuilder::new(&self.metrics).counter("bytes_scanned", partition),
         };
+        let ended = task.runner.ends.ended(&task.job);
         let groups = self.input.execute(partition, context)?;
         let rows = groups.map(move |batch| task.run(&batch?)).try_flatten().inspect_ok(move |b| {
             metrics.record_output(b.num_rows());
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.scan.schema), rows)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.scan.schema), until(ended, rows.boxed()))))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -150,6 +162,20 @@ impl ExecutionPlan for GovernedExec {
         s.total_byte_size = Precision::Inexact(self.scan.bytes as usize / parts);
         Ok(Arc::new(s))
     }
+}
+
+/// The rows, up to an error when their job ends.
+fn until(mut ended: BoxFuture<'static, ()>, rows: BoxStream<'static, Result<RecordBatch>>) -> BoxStream<'static, Result<RecordBatch>> {
+    let mut rows = Some(rows);
+    stream::poll_fn(move |cx| {
+        let Some(running) = &mut rows else { return Poll::Ready(None) };
+        if ended.poll_unpin(cx).is_ready() {
+            rows = None; // and with them what they wait for
+            return Poll::Ready(Some(Err(failure(Class::Cancelled, "the job has ended"))));
+        }
+        running.poll_next_unpin(cx)
+    })
+    .boxed()
 }
 
 /// The job's id in the id of one of its tasks, "TID job/stage.attempt/task.attempt".
@@ -241,6 +267,23 @@ fn same(a: &SchemaRef, b: &SchemaRef) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_end_with_their_job() {
+        let (end, ended) = futures::channel::oneshot::channel::<()>();
+        let held = Arc::new(());
+        let inside = Arc::clone(&held);
+        let rows = stream::poll_fn(move |_| {
+            let _ = &inside;
+            Poll::Pending
+        });
+        let mut rows = until(ended.map(|_| ()).boxed(), rows.boxed());
+        assert!(rows.next().now_or_never().is_none());
+        drop(end);
+        assert!(matches!(rows.next().now_or_never(), Some(Some(Err(_)))));
+        assert_eq!(Arc::strong_count(&held), 1);
+        assert!(matches!(rows.next().now_or_never(), Some(None)));
+    }
 
     #[test]
     fn jobs_of_tasks() {

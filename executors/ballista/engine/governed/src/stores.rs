@@ -28,9 +28,9 @@ use crate::failure::unsupported;
 /// How many requests are open at once.
 const REQUESTS: usize = 64;
 
-/// How long a connection may take, and a whole request.
+/// How long a connection may take, and how long a store may say nothing.
 const CONNECT: Duration = Duration::from_secs(5);
-const REQUEST: Duration = Duration::from_secs(30);
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// How long to wait before another try.
 const PAUSES: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(400), Duration::from_millis(1600)];
@@ -149,7 +149,7 @@ impl Stores {
         loop {
             let outcome = {
                 let _open = self.gate.acquire().await;
-                tokio::time::timeout(REQUEST, self.once(url, &range, size, tag)).await.unwrap_or(Err(Trouble::Unavailable("it takes too long")))
+                self.once(url, &range, size, tag).await
             };
             match (outcome, pauses.next()) {
                 (Err(Trouble::Unavailable(_)), Some(pause)) => tokio::time::sleep(*pause).await,
@@ -164,12 +164,12 @@ impl Stores {
             request = request.header(IF_MATCH, tag);
         }
         let request = request.body(Empty::new()).map_err(|_| Trouble::Unfit("its tag is no text"))?;
-        let answer = self.client.request(request).await.map_err(|_| Trouble::Unavailable("there is no connection"))?;
+        let answer = patient(self.client.request(request)).await?.map_err(|_| Trouble::Unavailable("there is no connection"))?;
         let found = accepted(&answer, range, size, tag)?;
         let mut body = answer.into_body();
         let length = (range.end - range.start) as usize;
         let mut bytes = BytesMut::with_capacity(length);
-        while let Some(frame) = body.frame().await {
+        while let Some(frame) = patient(body.frame()).await? {
             let frame = frame.map_err(|_| Trouble::Unavailable("the connection broke"))?;
             if let Ok(data) = frame.into_data() {
                 if bytes.len() + data.len() > length {
@@ -180,6 +180,11 @@ impl Stores {
         }
         if bytes.len() < length { Err(Trouble::Unavailable("it sends less than it says")) } else { Ok((bytes.freeze(), found)) }
     }
+}
+
+/// Waits for a store, and not for ever.
+async fn patient<T>(answer: impl Future<Output = T>) -> std::result::Result<T, Trouble> {
+    tokio::time::timeout(SILENCE, answer).await.map_err(|_| Trouble::Unavailable("it says nothing"))
 }
 
 /// The tag of an answer that holds what was asked for.

@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -113,14 +114,14 @@ func bloomOf(offset, length, size int64) (span, error) {
 
 // checkChunks walks through the pages and the Bloom filters of chunks as the engine does, whose bytes must be in the file at path: all that
 // the engine reads has to lie in them, as elsewhere the file has holes. It returns what is missing of Bloom filters.
-func checkChunks(path string, size int64, chunks []chunk) (more []span, err error) {
+func checkChunks(ctx context.Context, path string, size int64, chunks []chunk) (more []span, err error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer in.Close()
 	for _, c := range chunks {
-		if err := checkPages(in, c); err != nil {
+		if err := checkPages(ctx, in, c); err != nil {
 			return nil, err
 		}
 		if c.bloom.size() == 0 {
@@ -141,9 +142,12 @@ func checkChunks(path string, size int64, chunks []chunk) (more []span, err erro
 }
 
 // checkPages fails if the pages of c do not lie within it.
-func checkPages(in io.ReaderAt, c chunk) error {
+func checkPages(ctx context.Context, in io.ReaderAt, c chunk) error {
 	at := c.first
 	for left := c.values; left > 0; {
+		if err := ctx.Err(); err != nil {
+			return err // there may be very many pages without values
+		}
 		h, err := readPageHeader(in, span{at, c.to})
 		if err != nil {
 			return fmt.Errorf("page at %d: %w", at, err)

@@ -246,7 +246,7 @@ func (m *mirror) columns(ctx context.Context, c caller, columns []int64) error {
 		if err := m.read(ctx, c, spans); err != nil {
 			return err
 		}
-		more, err := checkChunks(m.link.path, m.link.size, chunks)
+		more, err := checkChunks(ctx, m.link.path, m.link.size, chunks)
 		if err != nil {
 			return dataError("%s: %w", m.object.Location, err)
 		}

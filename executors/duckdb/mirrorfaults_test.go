@@ -131,13 +131,13 @@ func TestPagesBeyondTheirChunk(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range chunks {
-			if _, err := checkChunks(path, info.Size(), []chunk{c}); err != nil {
+			if _, err := checkChunks(t.Context(), path, info.Size(), []chunk{c}); err != nil {
 				t.Errorf("%s, chunk at %d: %v", path, c.from, err)
 			}
 			for _, less := range []int64{1, 7, c.size() / 2, c.size() - 1} {
 				short := c
 				short.to -= max(1, less)
-				if _, err := checkChunks(path, info.Size(), []chunk{short}); err == nil {
+				if _, err := checkChunks(t.Context(), path, info.Size(), []chunk{short}); err == nil {
 					t.Errorf("%s, chunk at %d, %d bytes shorter: no error", path, c.from, less)
 				}
 			}
@@ -194,13 +194,13 @@ func TestBloomFilters(t *testing.T) {
 			found++
 			short := c
 			short.bloom.to = c.bloom.from + min(bloomHead, c.bloom.size()-1)
-			if more, err := checkChunks(path, 1<<40, []chunk{short}); err != nil || len(more) != 1 || more[0] != (span{short.bloom.to, c.bloom.to}) {
+			if more, err := checkChunks(t.Context(), path, 1<<40, []chunk{short}); err != nil || len(more) != 1 || more[0] != (span{short.bloom.to, c.bloom.to}) {
 				t.Errorf("%s: %v is missing of %v, %v", path, more, c.bloom, err)
 			}
-			if more, err := checkChunks(path, 1<<40, []chunk{c}); err != nil || len(more) != 0 {
+			if more, err := checkChunks(t.Context(), path, 1<<40, []chunk{c}); err != nil || len(more) != 0 {
 				t.Errorf("%s: %v is missing, %v", path, more, err)
 			}
-			if _, err := checkChunks(path, c.bloom.to-1, []chunk{c}); err == nil {
+			if _, err := checkChunks(t.Context(), path, c.bloom.to-1, []chunk{c}); err == nil {
 				t.Errorf("%s: a Bloom filter beyond the file", path)
 			}
 		}

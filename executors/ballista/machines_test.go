@@ -137,7 +137,7 @@ func outside(t *testing.T) string {
 // TestMaterial looks at what each machine gets: a certificate of its own with its name, no key of an authority, none for task credentials but the gateway.
 func TestMaterial(t *testing.T) {
 	dir := t.TempDir()
-	m := cluster.Machines{Dir: dir, Scheduler: "sched.example.com", Executors: []string{"exec-1.example.com", "10.1.2.3"}}
+	m := cluster.Machines{Dir: dir, Scheduler: "sched.example.com", Executors: []string{"exec-1.example.com", "10.1.2.3"}, Stores: []string{"https://*.s3.example.com"}}
 	if err := m.Write(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +182,14 @@ func TestMaterial(t *testing.T) {
 		if cert.IsCA || time.Until(cert.NotAfter) > 366*24*time.Hour {
 			t.Errorf("%s: an authority (%t), or valid until %v", folder, cert.IsCA, cert.NotAfter)
 		}
+	}
+	var executor struct {
+		Seal   string
+		Stores []string
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "executor-10.1.2.3/executor.json"))
+	if err != nil || json.Unmarshal(text, &executor) != nil || executor.Seal != "seal.key" || !slices.Equal(executor.Stores, m.Stores) {
+		t.Errorf("an executor reads stores by %+v, %v", executor, err)
 	}
 	sealRotates(t, m)
 	one, _ := os.ReadFile(filepath.Join(dir, "executor-10.1.2.3/executor.key"))

@@ -4,7 +4,8 @@
 // file outside one private folder. A scan's files appear in that folder only after the scan's task credential has verified.
 //
 // To read it in order: duckdb.go (what there is), engine.go (the instance), prepare.go (one statement), statement.go and
-// scan.go (its text), check.go (what it may read), stream.go (its rows).
+// scan.go (its text), check.go (what it may read), files.go and mirror.go (its
+// files), stream.go (its rows).
 package duckdb
 
 import (
@@ -40,7 +41,7 @@ type Config struct {
 	UserMemoryBytes, UserSpillBytes int64
 	// ProcessBytes bounds what the whole process has resident: above it statements end. Default: see processLimit.
 	ProcessBytes int64
-	// CopyBytes bounds the copies of data files that cannot be linked into Dir; default: 16 GiB.
+	// CopyBytes bounds the copies of data files that cannot be linked into Dir, together with what is kept of object stores; default: 16 GiB.
 	CopyBytes int64
 	// Threads bounds the threads that work for one user's statements, and how many of these work at once; default: the processors that
 	// Go uses.

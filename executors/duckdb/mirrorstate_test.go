@@ -117,6 +117,31 @@ func TestFetchedOnce(t *testing.T) {
 	}
 }
 
+// TestColumnsAtOnce runs statements at once that read other columns of one mirror, while it grows.
+func TestColumnsAtOnce(t *testing.T) {
+	server := objectstest.Start(t)
+	path, _ := writeParquet(t, t.TempDir(), "a.parquet", layoutQuery, layoutIDs)
+	x := sparse(open(t, Config{}))
+	s := put(t, server, nil, layoutRows, path)
+	real := server.Store(t, server.Reader)
+	for round := range 5 {
+		store := &counted{Store: real, scope: fmt.Sprint(round)}
+		var all sync.WaitGroup
+		for i := range len(layoutFields) - 2 {
+			all.Go(func() {
+				own := s
+				own.Fields = layoutFields[i : i+3]
+				want, err := scanRows(t, x, relation(atHome(own)))
+				own.Objects = store
+				if got, failed := scanRows(t, x, relation(own)); err != nil || failed != nil || got != want || want == "" {
+					t.Errorf("columns from %d on: %v, %v, rows equal: %t", i, err, failed, got == want)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
 // TestFetchingEnds: the end of the caller, of the statement's time, of the statement and of the executor end requests at once.
 func TestFetchingEnds(t *testing.T) {
 	server := objectstest.Start(t)

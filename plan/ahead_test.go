@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
 
 	"gatehouse/catalog"
 	"gatehouse/objects"
@@ -105,4 +106,58 @@ func TestReadAhead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The tables of a statement wait for their stores together, and what is wrong with one is said of that one.
+func TestTogether(t *testing.T) {
+	const second = time.Second
+	synctest.Test(t, func(t *testing.T) {
+		store := &slow{}
+		roots, err := catalog.NewFiles("s3://lake")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files, err := roots.With("x", catalog.Opened{Store: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPlanner(t)
+		var tables []*catalog.Table
+		for i := range 10 {
+			tables = append(tables, storedTable(t, files, fmt.Sprintf("s3://lake/%d", i)))
+		}
+		local := storedTable(t, catalog.Files{}, "/nowhere")
+		start := time.Now()
+		known := p.together(t.Context(), append(tables, tables[0], local, &catalog.Table{}))
+		if took := time.Since(start); took != 2*second || len(known) != len(tables) || store.reads.Load() != 10 {
+			t.Errorf("%d of %d tables in %v", len(known), len(tables), took)
+		}
+		for i, tbl := range tables {
+			asked := false
+			s, err := known.of(tbl, func() (*snapshot, error) { asked = true; return nil, nil })
+			var unreadable *UnreadableError
+			if s != nil || asked || !errors.As(err, &unreadable) || errors.Is(err, errGone) != (i == 3) { // no store of this test has a list of manifests
+				t.Errorf("%d: %v, %v", i, s, err)
+			}
+		}
+		if s, err := known.of(local, func() (*snapshot, error) { return &snapshot{}, nil }); s == nil || err != nil {
+			t.Errorf("a local table: %v", err)
+		}
+	})
+}
+
+// storedTable returns a table whose manifest list is there.
+func storedTable(t *testing.T, files catalog.Files, list string) *catalog.Table {
+	t.Helper()
+	schema := iceberg.NewSchema(0, iceberg.NestedField{ID: 1, Name: "id", Type: iceberg.PrimitiveTypes.Int64})
+	md, err := table.NewMetadata(schema, iceberg.UnpartitionedSpec, table.UnsortedSortOrder, "s3://lake/t", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := catalog.NewTable("lake", "shop", list, table.New([]string{"shop", list}, md, list+".json", nil, nil), files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Snapshot = &table.Snapshot{SnapshotID: 1, ManifestList: list}
+	return out
 }

@@ -43,7 +43,7 @@ func TestZooFacts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scan, err := p.scan(t.Context(), tbl, whole(tbl))
+		scan, err := p.scan(t.Context(), tbl, whole(tbl), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestFilesAreThere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scan, err := p.scan(t.Context(), tbl, whole(tbl))
+		scan, err := p.scan(t.Context(), tbl, whole(tbl), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestEqualityKeys(t *testing.T) {
 		}
 		r := whole(tbl)
 		r.Columns = r.Columns[len(r.Columns)-1:]
-		scan, err := p.scan(t.Context(), tbl, r)
+		scan, err := p.scan(t.Context(), tbl, r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scan, err := p.scan(t.Context(), tbl, whole(tbl))
+	scan, err := p.scan(t.Context(), tbl, whole(tbl), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

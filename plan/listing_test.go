@@ -113,7 +113,7 @@ func TestOneDeleteHidesRows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scan, err := p.scan(t.Context(), tbl, whole(tbl))
+		scan, err := p.scan(t.Context(), tbl, whole(tbl), nil)
 		if err != nil || len(scan.Deletes) != deletes || (scan.Rough > 0) != (deletes > 0) {
 			t.Errorf("%s: %d deletes, %d roughly, %v", name, len(scan.Deletes), scan.Rough, err)
 		}
@@ -159,7 +159,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 	r := whole(tables[0])
 	r.Columns = nil
-	if scan, err := p.scan(t.Context(), tables[0], r); !errors.Is(err, ErrInvalid) || scan.Files != nil {
+	if scan, err := p.scan(t.Context(), tables[0], r, nil); !errors.Is(err, ErrInvalid) || scan.Files != nil {
 		t.Errorf("a relation without columns: %v", err)
 	}
 	if err := (manifestFiles{ctx: t.Context(), files: tables[0].Files}).Remove("x"); err == nil {

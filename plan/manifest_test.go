@@ -90,7 +90,7 @@ func TestFilesOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.scan(t.Context(), tbl, whole(tbl)); err != nil {
+	if _, err := p.scan(t.Context(), tbl, whole(tbl), nil); err != nil {
 		t.Fatal(err)
 	}
 	narrow := *tbl
@@ -98,7 +98,7 @@ func TestFilesOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := newPlanner(t)
-	if _, err := fresh.scan(t.Context(), &narrow, whole(&narrow)); err == nil {
+	if _, err := fresh.scan(t.Context(), &narrow, whole(&narrow), nil); err == nil {
 		t.Error("data outside of the folders was planned")
 	}
 }

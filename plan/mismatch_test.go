@@ -25,22 +25,22 @@ func TestScanOfAnotherTable(t *testing.T) {
 	} {
 		r := whole(tbl)
 		change(&r)
-		if s, err := p.scan(t.Context(), tbl, r); !errors.Is(err, ErrInvalid) || len(s.Files) > 0 {
+		if s, err := p.scan(t.Context(), tbl, r, nil); !errors.Is(err, ErrInvalid) || len(s.Files) > 0 {
 			t.Errorf("another %s: %v", what, err)
 		}
 	}
 	r := whole(tbl)
 	r.Restricted = `{"x":1}`
-	if s, err := p.scan(t.Context(), tbl, r); err == nil || len(s.Files) > 0 {
+	if s, err := p.scan(t.Context(), tbl, r, nil); err == nil || len(s.Files) > 0 {
 		t.Error("restrictions that the table does not have")
 	}
 	restricted := *tbl
 	restricted.Restrictions = []byte("{}")
 	var refused *UnreadableError
-	if _, err := p.scan(t.Context(), &restricted, whole(tbl)); !errors.As(err, &refused) {
+	if _, err := p.scan(t.Context(), &restricted, whole(tbl), nil); !errors.As(err, &refused) {
 		t.Errorf("restrictions that were not applied: %v", err)
 	}
-	if s, err := p.scan(t.Context(), tbl, whole(tbl)); err != nil || len(s.Files) == 0 {
+	if s, err := p.scan(t.Context(), tbl, whole(tbl), nil); err != nil || len(s.Files) == 0 {
 		t.Errorf("control: %v", err)
 	}
 }
@@ -56,7 +56,7 @@ func TestComputedScan(t *testing.T) {
 		c := tbl.Columns[i]
 		r.Columns = append(r.Columns, policy.Output{Name: c.Name, FieldID: c.FieldID, Type: c.SQLType, Reads: []int{c.FieldID}})
 	}
-	s, err := p.scan(t.Context(), tbl, r)
+	s, err := p.scan(t.Context(), tbl, r, nil)
 	if err != nil || !s.Computed || s.Rows != 2 || len(s.Values) != 2 || len(s.Fields) != 2 {
 		t.Fatalf("%+v, %v", s, err)
 	}
@@ -72,7 +72,7 @@ func TestComputedScan(t *testing.T) {
 	}
 	for _, rows := range [][][]*string{{{nil, nil}}, {{nil, nil, nil, nil}}} {
 		tbl.Rows = rows
-		if _, err := p.scan(t.Context(), tbl, r); !errors.Is(err, ErrInvalid) {
+		if _, err := p.scan(t.Context(), tbl, r, nil); !errors.Is(err, ErrInvalid) {
 			t.Errorf("a row of %d values: %v", len(rows[0]), err)
 		}
 	}

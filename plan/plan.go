@@ -78,19 +78,20 @@ func (p *Planner) Plan(ctx context.Context, id auth.Identity, query string, g *p
 	if err := consistent(tables); err != nil {
 		return nil, err
 	}
+	known := p.together(ctx, tables)
 	out := &Plan{query: query, identity: id, governed: g, deadline: end}
 	for _, r := range g.Relations() {
 		if r.Table < 0 || r.Table >= len(tables) || tables[r.Table] == nil {
 			return nil, fmt.Errorf("%w: no table for relation %s", ErrInvalid, r.CTE)
 		}
 		t := tables[r.Table]
-		scan, err := p.scan(ctx, t, r)
+		scan, err := p.scan(ctx, t, r, known)
 		if err != nil {
 			return nil, named(err, t)
 		}
 		if r.Steady && len(scan.Deletes) > 0 {
 			r.Pushed, r.Barrier = nil, true
-			if scan, err = p.scan(ctx, t, r); err != nil {
+			if scan, err = p.scan(ctx, t, r, known); err != nil {
 				return nil, named(err, t)
 			}
 		}

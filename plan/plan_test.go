@@ -223,7 +223,7 @@ func TestDigestCoversEverything(t *testing.T) {
 		r := whole(tbl)
 		r.Filter = where(t, "id = 1")
 		r.Columns[0].Mask = where(t, "NULL")
-		scan, err := p.scan(t.Context(), tbl, r)
+		scan, err := p.scan(t.Context(), tbl, r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -387,7 +387,7 @@ func TestMaskedColumnsDoNotPrune(t *testing.T) {
 	count := func(change func(*policy.Relation)) int {
 		r := whole(tbl)
 		change(&r)
-		scan, err := p.scan(t.Context(), tbl, r)
+		scan, err := p.scan(t.Context(), tbl, r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

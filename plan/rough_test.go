@@ -19,7 +19,7 @@ func TestPruningIsNotSeen(t *testing.T) {
 		for _, text := range conditions {
 			r.Pushed = append(r.Pushed, where(t, text))
 		}
-		s, err := p.scan(t.Context(), tbl, r)
+		s, err := p.scan(t.Context(), tbl, r, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

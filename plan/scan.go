@@ -10,8 +10,8 @@ import (
 	"gatehouse/policy"
 )
 
-// scan says what has to be read for one governed relation.
-func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation) (Scan, error) {
+// scan says what has to be read for one governed relation. Snapshots that are not among the known ones are decoded.
+func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation, known snapshots) (Scan, error) {
 	if string(t.Restrictions) != r.Restricted {
 		return Scan{}, unreadable(nil, "its catalog demands read restrictions, and they were not applied")
 	}
@@ -28,7 +28,7 @@ func (p *Planner) scan(ctx context.Context, t *catalog.Table, r policy.Relation)
 	}
 	if t.Snapshot != nil {
 		out.Snapshot = t.Snapshot.SnapshotID
-		snap, err := p.snapshot(ctx, t)
+		snap, err := known.of(t, func() (*snapshot, error) { return p.snapshot(ctx, t) })
 		if err != nil {
 			return Scan{}, err
 		}

@@ -87,7 +87,7 @@ func TestPlansOfStores(t *testing.T) {
 	p := newPlanner(t)
 	plan := func(t *testing.T, tbl *catalog.Table) (Scan, error) {
 		t.Helper()
-		return p.scan(t.Context(), tbl, whole(tbl))
+		return p.scan(t.Context(), tbl, whole(tbl), nil)
 	}
 	const warehouse = "s3://lake/warehouse/"
 	alice, asked := as("alice", warehouse, server.Reader, true)
@@ -161,7 +161,7 @@ func TestPlansOfStores(t *testing.T) {
 	late, cancel := context.WithDeadline(t.Context(), time.Now())
 	defer cancel()
 	carol, _ := as("carol", warehouse, server.Reader, true)
-	if _, err := p.scan(late, carol, whole(carol)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := p.scan(late, carol, whole(carol), nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after the deadline: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func TestZooPlans(t *testing.T) {
 			}
 			var scan Scan
 			if err == nil {
-				scan, err = p.scan(t.Context(), tbl, whole(tbl))
+				scan, err = p.scan(t.Context(), tbl, whole(tbl), nil)
 			}
 			if err != nil {
 				_, typed := errors.AsType[*UnreadableError](err)

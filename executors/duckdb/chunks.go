@@ -56,7 +56,7 @@ func chunksOf(r *file.Reader, size int64, columns []int64) ([]chunk, error) {
 			}
 			length := meta.TotalCompressedSize()
 			if start < 4 || length < 0 || length > size || start+length > size-8 {
-				if c.values == 0 {
+				if c.values == 0 && group.NumRows() == 0 {
 					continue // nothing is read of it
 				}
 				return nil, fmt.Errorf("a column chunk of %d bytes at %d in a file of %d", length, start, size)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,6 +177,37 @@ func TestFootersThatLie(t *testing.T) {
 	s.Objects = server.Store(t, server.Reader)
 	if got, err := scanRows(t, x, relation(s)); kindOf(err) != executors.KindData {
 		t.Errorf("%v, %.100q", err, got)
+	}
+}
+
+// TestChunksWithoutValues: a column chunk that says that it has no values, and lies nowhere, is passed over where there are no rows, and nowhere else.
+func TestChunksWithoutValues(t *testing.T) {
+	path, _ := writeParquet(t, t.TempDir(), "a.parquet", "SELECT (hash(i) >> 1)::BIGINT AS a FROM range(2000) t(i)", ", FIELD_IDS {a: 1}, COMPRESSION uncompressed")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks, err := columnChunks(path, []int64{0})
+	if err != nil || len(chunks) != 1 {
+		t.Fatal(chunks, err)
+	}
+	none := string([]byte{0x80, 0})
+	rows, size := string(binary.AppendVarint(nil, 2000)), string(binary.AppendVarint(nil, chunks[0].size()))
+	parts := strings.Split(string(data[chunks[0].to:]), rows)
+	if len(parts) != 4 || len(rows) != len(none) { // of the file, of the chunk, of the row group
+		t.Fatalf("%d numbers of rows in the footer", len(parts)-1)
+	}
+	for _, c := range []struct {
+		rows string
+		want bool
+	}{{rows, false}, {none, true}} {
+		lie := parts[0] + c.rows + parts[1] + none + strings.ReplaceAll(parts[2], size, string(binary.AppendVarint(nil, 1_000_000))) + c.rows + parts[3]
+		if err := os.WriteFile(path, append(slices.Clip(data[:chunks[0].to]), lie...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := columnChunks(path, []int64{0}); (err == nil) != c.want || len(got) != 0 {
+			t.Errorf("%q rows: %v, %v", c.rows, got, err)
+		}
 	}
 }
 

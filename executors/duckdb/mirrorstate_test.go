@@ -2,9 +2,11 @@ package duckdb
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -411,6 +413,35 @@ func TestSpans(t *testing.T) {
 	cut := pieces([]span{{1, 1 + 2*pieceBytes + 3}, {1 << 40, 1<<40 + 1}})
 	if len(cut) != 4 || total(cut) != 2*pieceBytes+4 || cut[2] != (span{1 + 2*pieceBytes, 4 + 2*pieceBytes}) {
 		t.Errorf("%v", cut)
+	}
+}
+
+// TestPageHeadersAsTheEngineReadsThem: what is another field for the engine, or more than its 32 bits hold, is none of what a page's header has to
+// say: else the walk through the pages would end where the engine reads on, into a hole.
+func TestPageHeadersAsTheEngineReadsThem(t *testing.T) {
+	integer := func(head byte, n int64) []byte { return binary.AppendVarint([]byte{head}, n) }
+	for _, c := range []struct {
+		name         string
+		size, values []byte
+		ok           bool
+	}{
+		{"the control", integer(0x15, 40), integer(0x15, 7), true},
+		{"a size of 64 bits", integer(0x16, 40), integer(0x15, 7), false},
+		{"a size of 64 bits after one that counts", append(integer(0x15, 90), append([]byte{0x06}, append(binary.AppendVarint(nil, 3), binary.AppendVarint(nil, 40)...)...)...), integer(0x15, 7), true},
+		{"a size that is too large", integer(0x15, 1<<31), integer(0x15, 7), false},
+		{"values of 16 bits", integer(0x15, 40), integer(0x14, 7), false},
+		{"too many values", integer(0x15, 40), integer(0x15, 1<<32+7), false},
+		{"an id that is taken for another", append([]byte{0x05}, append(binary.AppendVarint(nil, 1<<16+3), binary.AppendVarint(nil, 40)...)...), integer(0x15, 7), true},
+	} {
+		in := slices.Concat(integer(0x15, dataPage), integer(0x15, 80), c.size, []byte{0x0c}, binary.AppendVarint(nil, pageData), c.values, []byte{stop, stop})
+		h, err := readPageHeader(strings.NewReader(string(in)), span{0, int64(len(in))})
+		want := int64(40)
+		if strings.Contains(c.name, "after") {
+			want = 90
+		}
+		if (err == nil) != c.ok || c.ok && (h.size != want || h.values != 7) {
+			t.Errorf("%s: %+v, %v", c.name, h, err)
+		}
 	}
 }
 

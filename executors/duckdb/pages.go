@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 )
 
 // pageHeader is what is to be known of a page's header.
@@ -61,7 +62,7 @@ func readPageHeader(in io.ReaderAt, s span) (pageHeader, error) {
 
 func newPageHeader(length int64, fields map[int64]int64) (pageHeader, error) {
 	size, ok := fields[pageSize]
-	if !ok || size < 0 {
+	if !ok || size < 0 || size > math.MaxInt32 {
 		return pageHeader{}, fmt.Errorf("a page of %d bytes", size)
 	}
 	h := pageHeader{length: length, size: size}
@@ -77,7 +78,7 @@ func newPageHeader(length int64, fields map[int64]int64) (pageHeader, error) {
 		// The engine reads on behind its header, whatever follows there.
 		return pageHeader{}, fmt.Errorf("a page of the type %d", kind)
 	}
-	if !ok || h.values < 0 {
+	if !ok || h.values < 0 || h.values > math.MaxInt32 {
 		return pageHeader{}, fmt.Errorf("a data page of %d values", h.values)
 	}
 	return h, nil
@@ -109,12 +110,13 @@ const (
 	maxDepth = 16
 )
 
-// integers reads a struct and returns its integer fields by id, and those of the structs inside that are looked at.
+// integers reads a struct and returns its fields of the type i32 by id, and those of the structs inside that are looked at. A field of another type
+// is another field for the engine, which passes over it.
 func (c *compact) integers(inside map[int64]bool) map[int64]int64 {
 	out := map[int64]int64{}
 	c.structure(0, func(id int64, kind byte) bool {
 		switch {
-		case kind == i16 || kind == i32 || kind == i64:
+		case kind == i32:
 			out[id] = c.zigzag()
 		case kind == structType && inside[id]:
 			for inner, v := range c.integers(nil) {
@@ -138,9 +140,9 @@ func (c *compact) structure(depth int, field func(id int64, kind byte) bool) {
 			return
 		}
 		if delta := int64(head >> 4); delta > 0 {
-			id += delta
+			id = int64(int16(id + delta)) // ids have 16 bits, and the engine takes no more of them
 		} else {
-			id = c.zigzag()
+			id = int64(int16(c.zigzag()))
 		}
 		if c.err == nil && !field(id, kind) {
 			c.skip(kind, depth)

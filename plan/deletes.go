@@ -24,8 +24,8 @@ type deleteFile struct {
 // file; positional deletes have one, or those of their partition; equality deletes have those of their partition, or all if
 // their spec is unpartitioned.
 type deleteIndex struct {
-	vectors    map[string]int   // by data file
-	byPath     map[string][]int // positional, by data file
+	vectors    map[string]int   // by data file, as samePlace has it
+	byPath     map[string][]int // positional, the same
 	positional map[string][]int // by partition
 	equality   map[string][]int // by partition
 	global     []int            // equality
@@ -56,7 +56,7 @@ func (b *builder) delete(e iceberg.ManifestEntry) error {
 		out.file.Kind = PositionDeletes
 		out.lower, out.upper = d.LowerBoundValues()[filePathID], d.UpperBoundValues()[filePathID]
 		if ref := d.ReferencedDataFile(); ref != nil {
-			add(&b.index.byPath, *ref, n)
+			add(&b.index.byPath, samePlace(*ref), n)
 		} else {
 			add(&b.index.positional, scope, n)
 		}
@@ -81,10 +81,10 @@ func (b *builder) vector(out *deleteFile, d iceberg.DataFile) error {
 	if ref == nil || offset == nil || length == nil || *offset < 0 || *length <= 0 || *offset > math.MaxInt64-*length {
 		return unreadable(nil, "a deletion vector lacks its place or its data file")
 	}
-	if _, dup := b.index.vectors[*ref]; dup {
+	out.target = samePlace(*ref)
+	if _, dup := b.index.vectors[out.target]; dup {
 		return unreadable(nil, "a data file has two deletion vectors")
 	}
-	out.target = *ref
 	out.file.Kind, out.file.Offset, out.file.Length = DeletionVector, *offset, *length
 	return nil
 }
@@ -117,10 +117,14 @@ func (x *deleteIndex) applying(d *dataFile, all []deleteFile) []int {
 	if len(x.positional)+len(x.equality) > 0 {
 		scope = partitionKey(d.spec, d.partition)
 	}
-	if n, ok := x.vectors[d.file.Path]; ok && all[n].seq >= d.file.Seq {
+	place := ""
+	if len(x.vectors)+len(x.byPath) > 0 {
+		place = samePlace(d.file.Path)
+	}
+	if n, ok := x.vectors[place]; ok && all[n].seq >= d.file.Seq {
 		out = append(out, n)
 	} else {
-		for _, n := range x.byPath[d.file.Path] {
+		for _, n := range x.byPath[place] {
 			if all[n].seq >= d.file.Seq {
 				out = append(out, n)
 			}
@@ -142,9 +146,11 @@ func (x *deleteIndex) applying(d *dataFile, all []deleteFile) []int {
 	return out
 }
 
-// mayName reports whether the bounds of a positional delete file's paths leave room for path.
+// mayName reports whether the bounds of a positional delete file's paths leave room for path, however it is spelt.
 func (d *deleteFile) mayName(path string) bool {
-	return (d.lower == nil || bytes.Compare(d.lower, []byte(path)) <= 0) && (d.upper == nil || bytes.Compare(d.upper, []byte(path)) >= 0)
+	return slices.ContainsFunc(Spellings(path), func(p string) bool {
+		return (d.lower == nil || bytes.Compare(d.lower, []byte(p)) <= 0) && (d.upper == nil || bytes.Compare(d.upper, []byte(p)) >= 0)
+	})
 }
 
 // partitionKey identifies a partition of a spec. Integers and floats of both widths look alike, since a promoted column has

@@ -152,10 +152,11 @@ func (b *builder) file(e iceberg.ManifestEntry) error {
 	if d.FileFormat() != iceberg.ParquetFile {
 		return unreadable(nil, "it has data files of the format %s", d.FileFormat())
 	}
-	if b.paths[d.FilePath()] {
+	place := samePlace(d.FilePath())
+	if b.paths[place] {
 		return unreadable(nil, "a data file is listed twice")
 	}
-	b.paths[d.FilePath()] = true
+	b.paths[place] = true
 	out := dataFile{
 		file: File{
 			Path: d.FilePath(), Size: d.FileSizeBytes(), Rows: d.Count(), Seq: e.SequenceNum(),

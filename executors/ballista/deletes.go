@@ -59,7 +59,10 @@ func (d *deletes) of(f *plan.File) (deleted []byte, equality []int32, err error)
 			equality = append(equality, int32(i))
 			continue
 		}
-		positions = append(append(positions, d.vectors[i]...), d.byPath[i][f.Path]...)
+		positions = append(positions, d.vectors[i]...)
+		for _, path := range plan.Spellings(f.Path) {
+			positions = append(positions, d.byPath[i][path]...)
+		}
 	}
 	slices.Sort(positions)
 	positions = slices.Compact(positions)

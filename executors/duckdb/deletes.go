@@ -83,6 +83,7 @@ func (s *scan) loadPositions(c *connection, k keyTable) error {
 	place := map[int]int{} // index into Scan.Deletes → place in links
 	type pair struct {
 		delete, file int
+		path         string
 	}
 	var pairs []pair
 	for i, f := range k.arm.files {
@@ -95,7 +96,9 @@ func (s *scan) loadPositions(c *connection, k keyTable) error {
 				links = append(links, s.deletes[d])
 				rows += s.relation.Scan.Deletes[d].Rows
 			}
-			pairs = append(pairs, pair{place[d], i})
+			for _, path := range plan.Spellings(f.Path) {
+				pairs = append(pairs, pair{place[d], i, path})
+			}
 		}
 	}
 	if len(links) == 0 {
@@ -109,7 +112,7 @@ func (s *scan) loadPositions(c *connection, k keyTable) error {
 		k.name, positionBits, executors.DeletePositionID, read,
 		list(pairs, func(p pair) string { return fmt.Sprintf("%d::BIGINT", p.delete) }),
 		list(pairs, func(p pair) string { return fmt.Sprintf("%d::BIGINT", p.file) }),
-		list(pairs, func(p pair) string { return literal(k.arm.files[p.file].Path) }),
+		list(pairs, func(p pair) string { return literal(p.path) }),
 		executors.DeletePathID,
 	))
 }

@@ -1,6 +1,7 @@
 package duckdb
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -11,14 +12,44 @@ import (
 	"gatehouse/classify"
 )
 
+// arrangement is a tree with each aggregate in its form.
+type arrangement struct {
+	tree *pgquery.SelectStmt // nil: as it was written
+	safe *pgquery.SelectStmt // see statement; nil: not needed
+}
+
 // arrange makes the statement of a tree with each aggregate in a form whose value does not hang on the order of rows, see order.go.
 func (s *Prepared) arrange(tree *pgquery.SelectStmt, params int, relations *relationTexts) (*statement, error) {
+	st, err := newStatement(tree, params, relations)
+	if err != nil || !needsForms(tree) {
+		return st, err
+	}
+	a, known := s.x.checks.arrangement(st.shape)
+	if !known {
+		if a, err = s.newArrangement(tree, params, relations); err != nil {
+			return nil, err
+		}
+		s.x.checks.keep(st.shape, a)
+	}
+	if a.tree != nil {
+		if st, err = newStatement(a.tree, params, relations); err != nil {
+			return nil, err
+		}
+	}
+	if a.safe != nil {
+		safe, err := newStatement(a.safe, params, relations)
+		if err != nil {
+			return nil, err
+		}
+		st.safe = safe.text
+	}
+	return st, nil
+}
+
+func (s *Prepared) newArrangement(tree *pgquery.SelectStmt, params int, relations *relationTexts) (*arrangement, error) {
 	o, err := newOrderly(tree)
 	if err != nil {
 		return nil, err
-	}
-	if o == nil {
-		return newStatement(tree, params, relations)
 	}
 	names, err := s.names(o)
 	if err != nil {
@@ -28,16 +59,18 @@ func (s *Prepared) arrange(tree *pgquery.SelectStmt, params int, relations *rela
 	if err != nil {
 		return nil, err
 	}
-	st, planned, err := s.sortedStatement(o, types, names, params, relations)
+	if o.settles(types) && params == 0 {
+		return &arrangement{}, nil
+	}
+	sorted, planned, err := s.sortedTree(o, types, names, params, relations)
 	if err != nil || params == 0 || !o.trusts(types) || !paramsType(tree) {
-		return st, err
+		return &arrangement{tree: sorted}, err
 	}
-	safe, _, err := s.sortedStatement(o, nil, names, params, relations)
+	safe, _, err := s.sortedTree(o, nil, names, params, relations)
 	if err != nil || !planned {
-		return safe, err
+		return &arrangement{tree: safe}, err
 	}
-	st.safe = safe.text
-	return st, nil
+	return &arrangement{tree: sorted, safe: safe}, nil
 }
 
 // paramsType reports whether the type of a parameter could count for that of a sum. It does not if it stands in a condition.
@@ -95,11 +128,12 @@ func (s *Prepared) types(o *orderly, params int, relations *relationTexts) (map[
 	return found.order.types, nil
 }
 
-// sortedStatement makes the statement of the settled tree, in a form in which the engine does sort where it has to, and reports whether it
+// sortedTree makes the settled tree, in a form in which the engine does sort where it has to, and reports whether it
 // can be planned before parameters have values.
-func (s *Prepared) sortedStatement(o *orderly, types map[int]string, names map[string]string, params int, relations *relationTexts) (*statement, bool, error) {
+func (s *Prepared) sortedTree(o *orderly, types map[int]string, names map[string]string, params int, relations *relationTexts) (*pgquery.SelectStmt, bool, error) {
 	for _, constant := range []bool{false, true} {
-		st, err := newStatement(o.settled(types, constant, names), params, relations)
+		tree := o.settled(types, constant, names)
+		st, err := newStatement(tree, params, relations)
 		if err != nil {
 			return nil, false, err
 		}
@@ -112,7 +146,7 @@ func (s *Prepared) sortedStatement(o *orderly, types map[int]string, names map[s
 			return nil, false, err
 		}
 		if err != nil || !found.order.dropped || constant {
-			return st, planned, nil // bind says why it cannot be planned
+			return tree, planned, nil // bind says why it cannot be planned
 		}
 	}
 	return nil, false, internal("no form of the statement")
@@ -131,10 +165,40 @@ func (s *Prepared) names(o *orderly) (map[string]string, error) {
 	return out, nil
 }
 
+// arrangement is what was made of the statement of a shape.
+func (k *checks) arrangement(shape string) (*arrangement, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	a, known := k.arranged.values[sha256.Sum256([]byte(shape))]
+	return a, known
+}
+
+func (k *checks) keep(shape string, a *arrangement) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.arranged.put(shape, a)
+}
+
+// maxKept bounds the texts that kept remembers something of: a tree takes some thirty times the memory of its text.
+const maxKept = 2 << 20
+
+// kept remembers what was made of texts.
+type kept[T any] struct {
+	values map[[32]byte]T
+	size   int
+}
+
+func (k *kept[T]) put(text string, v T) {
+	if k.size += len(text); k.values == nil || k.size > maxKept {
+		k.values, k.size = map[[32]byte]T{}, len(text)
+	}
+	k.values[sha256.Sum256([]byte(text))] = v
+}
+
 // name returns what the engine calls the only column of a SELECT: its expression as the engine would write it.
 func (k *checks) name(c *connection, sel string) (string, error) {
 	k.mu.Lock()
-	name, known := k.names[sel]
+	name, known := k.names.values[sha256.Sum256([]byte(sel))]
 	k.mu.Unlock()
 	if known {
 		return name, nil
@@ -153,9 +217,6 @@ func (k *checks) name(c *connection, sel string) (string, error) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if len(k.names) >= maxChecked {
-		clear(k.names)
-	}
-	k.names[sel] = name
+	k.names.put(sel, name)
 	return name, nil
 }

@@ -22,10 +22,12 @@ const maxChecked = 20_000
 type checks struct {
 	mu    sync.Mutex
 	known map[[32]byte]*outline
-	names map[string]string // of columns, see arrange.go
+	// See arrange.go.
+	names    kept[string] // of columns
+	arranged kept[*arrangement]
 }
 
-func newChecks() *checks { return &checks{known: map[[32]byte]*outline{}, names: map[string]string{}} }
+func newChecks() *checks { return &checks{known: map[[32]byte]*outline{}} }
 
 // operators are the plan operators that compute on what others read.
 var operators = set(

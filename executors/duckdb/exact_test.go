@@ -83,3 +83,41 @@ func TestExactSpecial(t *testing.T) {
 		}
 	}
 }
+
+// TestExactSpills: a million groups, some with numbers far apart, go through a small memory, and a statement that ends early leaves nothing
+// that the next one could trip over.
+func TestExactSpills(t *testing.T) {
+	x := open(t, Config{Threads: 2, MemoryBytes: 512 << 20, UserMemoryBytes: 96 << 20, UserSpillBytes: 4 << 30})
+	far := "CASE WHEN g % 100 = 0 THEN CASE i // 1000000 WHEN 0 THEN 1e200 WHEN 1 THEN 1 ELSE -1e200 END ELSE i * 0.1e0 END"
+	from := "(SELECT i, i % 1000000 AS g FROM range(3000000) r(i))"
+	query := "SELECT count(*), sum(s) FILTER (WHERE g % 100 = 0), count(s) FROM (SELECT g, __gw_sum(" + far + ") AS s, __gw_avg(i / 7) AS a FROM " + from + " GROUP BY g)"
+	for range 2 {
+		if _, got := rows(t, x, query); strings.Join(got, " ") != "1000000 10000 1000000" {
+			t.Errorf("%v", got)
+		}
+		s, err := x.raw("SELECT g, __gw_sum("+far+") AS s FROM "+from+" GROUP BY g HAVING s > CAST(CASE WHEN g = 7 THEN 'x' ELSE '0' END AS INTEGER)", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.Execute(t.Context(), nil)
+		for err == nil && r.Next() {
+		}
+		if err == nil {
+			err = r.Err()
+			r.Release()
+		}
+		if err == nil {
+			t.Error("the statement did not end early")
+		}
+		_ = s.Close()
+	}
+	for _, q := range []string{
+		"SELECT count(*), sum(s) FROM (SELECT g % 1000 AS k, __gw_sum(DISTINCT " + far + ") AS s FROM " + from + " GROUP BY ROLLUP (k)) WHERE k % 100 = 0",
+		"SELECT count(*), max(s) FROM (SELECT __gw_sum(" + far + ") OVER (PARTITION BY g % 50 ORDER BY i ROWS BETWEEN 20 PRECEDING AND CURRENT ROW) AS s FROM " + from + " WHERE i < 300000)",
+		"SELECT count(*), max(s) FROM (SELECT (SELECT __gw_sum(w.x * " + far + ") FROM (VALUES (1e200), (1), (1e-200)) w(x)) AS s FROM " + from + " WHERE i < 3000)",
+	} {
+		if _, got := rows(t, x, q); len(got) != 2 || got[0] == "0" {
+			t.Errorf("%s: %v", q, got)
+		}
+	}
+}

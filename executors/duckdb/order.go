@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"fmt"
+	"slices"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
@@ -52,16 +53,18 @@ type orderly struct {
 	expanded map[*pgquery.ResTarget]bool   // has what was a macro
 }
 
-// newOrderly finds the calls in tree. It returns nil if there are none.
-func newOrderly(tree *pgquery.SelectStmt) (*orderly, error) {
-	found := false
+// needsForms reports whether there are such calls in tree.
+func needsForms(tree *pgquery.SelectStmt) bool {
 	for _, f := range classify.All[*pgquery.FuncCall](tree) {
-		name := callName(f)
-		found = found || needsForm(f) || macros[name] != nil
+		if needsForm(f) || macros[callName(f)] != nil {
+			return true
+		}
 	}
-	if !found {
-		return nil, nil
-	}
+	return false
+}
+
+// newOrderly finds the calls in tree.
+func newOrderly(tree *pgquery.SelectStmt) (*orderly, error) {
 	o := &orderly{tree: proto.CloneOf(tree), unnamed: map[*pgquery.ResTarget]string{}, expanded: map[*pgquery.ResTarget]bool{}}
 	if err := o.collectNames(); err != nil {
 		return nil, err
@@ -163,7 +166,7 @@ func (o *orderly) tagged() *pgquery.SelectStmt {
 // settled returns the tree with each call in its form. types are what the plan of the tagged tree says of each key; nil: nothing is known. names
 // are the engine's names of columns that have no others, see unnamed.
 func (o *orderly) settled(types map[int]string, constant bool, names map[string]string) *pgquery.SelectStmt {
-	targets := classify.All[*pgquery.ResTarget](o.tree)
+	targets, changed := classify.All[*pgquery.ResTarget](o.tree), o.changed(types)
 	return o.rewrite(func(i int, f *pgquery.FuncCall) {
 		switch o.formOf(i, types) {
 		case exact:
@@ -174,11 +177,21 @@ func (o *orderly) settled(types map[int]string, constant bool, names map[string]
 			f.Funcname = []*pgquery.Node{pgquery.MakeStrNode("min")}
 		}
 	}, func(i int) string {
-		if t := targets[i]; o.unnamed[t] != "" && o.changes(t, types) {
+		if t := targets[i]; o.unnamed[t] != "" && o.renames(t, changed) {
 			return names[o.unnamed[t]]
 		}
 		return ""
 	})
+}
+
+// settles reports whether all calls stay as they are written.
+func (o *orderly) settles(types map[int]string) bool {
+	for i := range o.calls {
+		if o.formOf(i, types) != asWritten {
+			return false
+		}
+	}
+	return len(o.expanded) == 0 && len(o.calls) > 0
 }
 
 // trusts reports whether some sum stays as it is because of its type.
@@ -208,21 +221,20 @@ func (o *orderly) formOf(i int, types map[int]string) form {
 	return sorted
 }
 
-// changes reports whether something in t gets another form.
-func (o *orderly) changes(t *pgquery.ResTarget, types map[int]string) bool {
-	if o.expanded[t] {
-		return true
-	}
-	within := map[*pgquery.FuncCall]bool{}
-	for _, f := range classify.All[*pgquery.FuncCall](t.Val) {
-		within[f] = true
-	}
+// changed are the calls that get another form.
+func (o *orderly) changed(types map[int]string) map[*pgquery.FuncCall]bool {
+	out := map[*pgquery.FuncCall]bool{}
 	for i, f := range o.calls {
-		if within[f] && o.formOf(i, types) != asWritten {
-			return true
+		if o.formOf(i, types) != asWritten {
+			out[f] = true
 		}
 	}
-	return false
+	return out
+}
+
+// renames reports whether the text of t changes.
+func (o *orderly) renames(t *pgquery.ResTarget, changed map[*pgquery.FuncCall]bool) bool {
+	return o.expanded[t] || slices.ContainsFunc(classify.All[*pgquery.FuncCall](t.Val), func(f *pgquery.FuncCall) bool { return changed[f] })
 }
 
 // rewrite returns a copy of the tree in which change was called for each call, inner ones first, and columns have the names that name gives.

@@ -58,6 +58,7 @@ pub fn selection(groups: &[Range<u64>], deleted: &[u64]) -> RowSelection {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges are meant")]
 mod tests {
     use super::*;
 

@@ -268,6 +268,7 @@ pub fn unreadable(file: &File, why: &dyn Display) -> DataFusionError {
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges are meant")]
 mod tests {
     use super::*;
 

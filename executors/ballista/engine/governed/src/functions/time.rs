@@ -130,7 +130,7 @@ fn trunc_time(t: &[DataType]) -> Option<DataType> {
 }
 
 fn diff_type(t: &[DataType]) -> Option<DataType> {
-    matches!(t, [a, b] if a == b && part_type(&[a.clone()]).is_some()).then_some(DataType::Int64)
+    matches!(t, [a, b] if a == b && part_type(std::slice::from_ref(a)).is_some()).then_some(DataType::Int64)
 }
 
 fn between(t: &[DataType]) -> Option<DataType> {

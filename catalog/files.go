@@ -90,7 +90,7 @@ func (f Files) Path(location string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", ErrOutside
+	return "", fmt.Errorf("%w: %s", ErrOutside, location)
 }
 
 // LocalPath returns the path that a local location names, wherever it lies. The error wraps ErrUnreadable.

@@ -72,14 +72,14 @@ func (f Files) choose(location string) (objects.Store, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnreadable, err)
 	}
 	if !slices.ContainsFunc(f.places, l.Below) {
-		return nil, ErrOutside
+		return nil, fmt.Errorf("%w: %s", ErrOutside, location)
 	}
 	for _, o := range f.opened {
 		if o.prefix == (objects.Location{}) || l.Below(o.prefix) {
 			return o.store, nil
 		}
 	}
-	return nil, ErrNoCredentials
+	return nil, fmt.Errorf("%w: %s", ErrNoCredentials, location)
 }
 
 // Tag asks the store of an object for its tag. The error is like ReadMetadata's.

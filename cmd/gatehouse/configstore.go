@@ -5,8 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"gatehouse/catalog"
 	"gatehouse/objects"
@@ -60,7 +62,7 @@ func (k *checker) s3(key string, cat CatalogConfig) {
 	} else if _, _, err := s3.Endpoint("", c.Region); c.Region != "" && err != nil {
 		k.add(key+".region", "is no region", "write one such as eu-central-1")
 	} else if _, _, err := s3.Endpoint(c.Endpoint, c.Region); err != nil {
-		k.add(key+".endpoint", "is not one that is called", "write https://HOST or https://HOST:PORT without a path; http is for loopback addresses only")
+		k.add(key+".endpoint", endpointFault(c.Endpoint), "write https://HOST or https://HOST:PORT; http is for loopback addresses only")
 	}
 	if k.file(key+".ca", c.CA) {
 		if _, err := authorities(c.CA); err != nil {
@@ -93,6 +95,21 @@ func (k *checker) s3(key string, cat CatalogConfig) {
 	}
 	k.secret(key+".secret_access_key_file", c.SecretFile)
 	k.secret(key+".session_token_file", c.SessionToken)
+}
+
+// endpointFault says what is wrong with an endpoint that is not called.
+func endpointFault(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	switch {
+	case !strings.Contains(endpoint, "://"):
+		return "has no https:// in front"
+	case err == nil && u.Scheme == "http":
+		return "is http to a host that is not a loopback address: keys and rows would be readable on the network"
+	case err == nil && strings.Trim(u.Path, "/") != "":
+		return "has a path: buckets and prefixes belong to roots"
+	default:
+		return "is no address of a store"
+	}
 }
 
 // vends reports whether the catalog gives the credentials of its object store.

@@ -178,6 +178,17 @@ func TestPolicyByConfiguration(t *testing.T) {
 	} {
 		c.run(t)
 	}
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere.yaml")
+	if err := os.WriteFile(elsewhere, []byte(strings.NewReplacer("catalog.db\n", "catalog.db\n    roots: [.]\n", "users.yaml", filepath.Join(home, "users.yaml"), "dir: policy", "dir: "+filepath.Join(home, "policy")).Replace(text)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	policyCase{
+		"tables that cannot be read",
+		[]string{"check", "--config", elsewhere},
+		exitOK,
+		[]string{"table lake.shop.orders was not checked", "outside of the places", filepath.Join(lakeFolder(t), "shop", "orders", "metadata")},
+		[]string{"there is no table"},
+	}.run(t)
 	if err := os.WriteFile(config, []byte(text+"polcy: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

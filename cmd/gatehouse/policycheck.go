@@ -22,6 +22,8 @@ type checkReport struct {
 	Notes       []string `json:"notes"`       // what could not be checked, and why
 	Expressions int      `json:"expressions"` // that were bound against real tables
 	Tables      int      `json:"tables"`
+
+	unread []classify.Name // tables that are there and could not be read
 }
 
 // checkPolicy is "gatehouse policy check".
@@ -76,7 +78,7 @@ func findFaults(ctx context.Context, o policyOptions) (*checkReport, error) {
 			return nil, err
 		}
 	}
-	faults, absent := x.Shape(columnsIn(tables))
+	faults, absent := x.Shape(columnsIn(tables, report.unread))
 	for _, f := range faults {
 		report.Faults = append(report.Faults, f.Error())
 	}
@@ -127,7 +129,8 @@ func (b *bench) allTables(ctx context.Context, id auth.Identity, report *checkRe
 				}
 				t, err := c.Table(ctx, id, s.Schema, e.Name)
 				if err != nil {
-					report.Notes = append(report.Notes, fmt.Sprintf("table %s.%s.%s was not checked: %v", name, s.Schema, e.Name, err))
+					report.Notes = append(report.Notes, fmt.Sprintf("table %s.%s.%s was not checked: %s", name, s.Schema, e.Name, visible(err.Error())))
+					report.unread = append(report.unread, classify.Name{Catalog: name, Schema: s.Schema, Table: e.Name})
 					continue
 				}
 				out = append(out, t)
@@ -137,8 +140,9 @@ func (b *bench) allTables(ctx context.Context, id auth.Identity, report *checkRe
 	return out, nil
 }
 
-func columnsIn(tables []*catalog.Table) opa.Columns {
-	if tables == nil {
+// columnsIn knows the columns of tables. Those that could not be read are there, and nothing is known of their columns.
+func columnsIn(tables []*catalog.Table, unread []classify.Name) opa.Columns {
+	if tables == nil && unread == nil {
 		return nil
 	}
 	return func(c, s, name string) ([]string, bool) {
@@ -152,7 +156,7 @@ func columnsIn(tables []*catalog.Table) opa.Columns {
 			}
 			return out, true
 		}
-		return nil, false
+		return nil, slices.Contains(unread, classify.Name{Catalog: c, Schema: s, Table: name})
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -306,7 +307,11 @@ func listUsers(file string, w io.Writer) error {
 		return fmt.Errorf("there is no file %s", file)
 	}
 	for _, u := range doc.Users {
-		fmt.Fprintf(w, "%s\troles: %s\tgroups: %s\n", u.Name, strings.Join(u.Roles, ", "), strings.Join(u.Groups, ", "))
+		fmt.Fprintf(w, "%s\troles: %s\tgroups: %s", u.Name, strings.Join(u.Roles, ", "), strings.Join(u.Groups, ", "))
+		for i, name := range slices.Sorted(maps.Keys(u.Attributes)) {
+			fmt.Fprintf(w, "%s%s=%v", map[bool]string{true: "\tattributes: ", false: ", "}[i == 0], name, u.Attributes[name])
+		}
+		fmt.Fprintln(w)
 	}
 	return nil
 }

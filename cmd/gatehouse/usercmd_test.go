@@ -108,6 +108,7 @@ func TestUserChange(t *testing.T) {
 	step(exitFailure, "there is no file", "remove", "ann", "--file", file)
 	step(exitOK, "Added ann", "add", "ann", "--file", file, "--role", "analyst", "--attribute", "region=EU", "--attribute", `tenants=["t1", "t2"]`, "--attribute", "number=12345678901234567890")
 	step(exitOK, "Added ben", "add", "ben", "--file", file)
+	step(exitOK, "ann\troles: analyst\tgroups: \tattributes: number=12345678901234567890, region=EU, tenants=[t1 t2]\nben\troles: \tgroups: \n", "list", "--file", file)
 	if err := os.WriteFile(file, []byte("# of the desk\n"+contents()), 0o600); err != nil {
 		t.Fatal(err)
 	}

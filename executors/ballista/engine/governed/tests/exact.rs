@@ -251,6 +251,35 @@ fn variances() {
     }
 }
 
+/// What two values have in bits may be anywhere, as near or as far from each other as doubles are.
+#[test]
+fn nothing_is_lost_between_two_values() {
+    for low in [0, 1, 63, 64, 500, 1022] {
+        for distance in 0..400 {
+            let (x, y) = (1.5 * 2f64.powi(low - 600), -1.25 * 2f64.powi(low - 600 + distance));
+            for (values, want) in [([x, y, -y], x), ([y, x, -y], x), ([x, y, -x], y), ([y, -y, x], x)] {
+                let mut sum = Total::default();
+                values.iter().for_each(|v| _ = sum.add(*v, false));
+                assert_eq!(sum.nearest(), Some(want), "{values:?}");
+            }
+        }
+    }
+}
+
+/// So many values that the highest limb is not enough.
+#[test]
+fn sums_grow() {
+    for sign in [1.0, -1.0] {
+        let (low, high) = (sign * 2f64.powi(52 + 640 - 1074), sign * 9007199254740991.0 * 2f64.powi(767 - 1074));
+        let mut sum = Total::default();
+        sum.add(low, false);
+        (0..10_000).for_each(|_| _ = sum.add(high, false));
+        assert_eq!(sum.nearest(), Some(high * 10_000.0));
+        (0..10_000).for_each(|_| _ = sum.add(high, true));
+        assert_eq!(sum.nearest(), Some(low));
+    }
+}
+
 #[test]
 fn what_is_taken_away_leaves_nothing() {
     let mut sum = Total::default();

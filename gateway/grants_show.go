@@ -425,7 +425,7 @@ func (v viewer) checkAccess(a *classify.Access) ([][]string, error) {
 		rows = [][]string{{answer, why}}
 	}
 	if !s.self {
-		rows = append(rows, []string{answer, "groups and roles that the sign-in gives to " + s.user + " are not known here"})
+		rows = append(rows, []string{answer, signInUnknown + s.user + " are not known here"})
 	}
 	return rows, nil
 }
@@ -465,13 +465,25 @@ func (v viewer) reasons(answer string, s subject, o policy.Object, privilege str
 	return rows, nil
 }
 
-// effectivePolicy answers SHOW EFFECTIVE POLICY. The names and texts of filters and masks are the policy's own and are
-// shown only to who may see everybody's rights, and to owners of the table.
+// effectivePolicy answers SHOW EFFECTIVE POLICY.
 func (v viewer) effectivePolicy(a *classify.Access) ([][]string, error) {
 	s, err := v.subject(a.Grantees)
 	if err != nil {
 		return nil, err
 	}
+	rows, err := v.policyFor(s, a)
+	if err == nil && !s.self {
+		rows = append(rows, []string{"note", s.user, signInUnknown + s.user + " are not known here", ""})
+	}
+	return rows, err
+}
+
+// signInUnknown begins the note that an answer about somebody else is one without what only his sign-in says.
+const signInUnknown = "groups and roles that the sign-in gives to "
+
+// policyFor says what the policy makes of a table for the subject. The names and texts of filters and masks are the policy's own and
+// are shown only to who may see everybody's rights, and to owners of the table.
+func (v viewer) policyFor(s subject, a *classify.Access) ([][]string, error) {
 	j, err := v.judgeOf(s)
 	if err != nil {
 		return nil, err

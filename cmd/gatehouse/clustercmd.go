@@ -144,7 +144,7 @@ func runMaterial(args []string, env environment) int {
 
 // storesFlag adds the object stores that executors may call.
 func storesFlag(fs *flag.FlagSet, stores *[]string) {
-	fs.Func("store", "an object `store` that executors may call: https://host, https://*.host with buckets in front; may be given several times", func(s string) error {
+	fs.Func("store", "an object `store` that executors may call: https://host, https://*.host with buckets in front, or http://host:port; may be given several times", func(s string) error {
 		*stores = append(*stores, s)
 		return nil
 	})

@@ -30,7 +30,7 @@ func (p *printer) call(f *pgquery.FuncCall) {
 	case name == "version" || name == "current_schema" || name == "current_catalog" || name == "current_database":
 		p.fail("%s before Statement.In", name) // the engine would answer for itself
 		return
-	case strings.HasPrefix(name, classify.MarkerPrefix) && !p.d.own[name]:
+	case strings.HasPrefix(name, classify.MarkerPrefix) && (p.d.own == nil || !p.d.own(name)):
 		p.marker(name, f.Args)
 		return
 	}

@@ -19,7 +19,7 @@ type Dialect struct {
 	functions map[string]string
 	closed    bool
 	// own are functions that an executor adds to its engine. Their names start like markers, so that no user can write them.
-	own map[string]bool
+	own func(name string) bool
 	// rewrites are functions of one argument that are spelled out: {x} stands for the argument, {over} for what follows the call, FILTER and
 	// OVER, and {distinct} for DISTINCT, which there can't be otherwise.
 	rewrites map[string]string
@@ -61,8 +61,10 @@ var duckdb = Dialect{
 	operators: same("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "//", "%", "^", "||", "&", "|", "<<", ">>", "~", "!~", "->", "->>",
 		"@>", "<@", "&&", "^@", "~~", "!~~", "~~*", "!~~*"),
 	functions: map[string]string{},
-	own:       map[string]bool{"__gw_sum": true, "__gw_avg": true},
-	words:     func(w string) bool { return keyword.Of(w) != keyword.Word{} },
+	own: func(name string) bool {
+		return strings.HasPrefix(name, "__gw_sum") || strings.HasPrefix(name, "__gw_avg")
+	},
+	words: func(w string) bool { return keyword.Of(w) != keyword.Word{} },
 	values: map[string]string{
 		"SVFOP_CURRENT_DATE": "current_date", "SVFOP_CURRENT_TIME": "current_time", "SVFOP_CURRENT_TIMESTAMP": "current_timestamp",
 		"SVFOP_LOCALTIME": "localtime", "SVFOP_LOCALTIMESTAMP": "localtimestamp",

@@ -109,6 +109,9 @@ func engineError(class bindings.ErrorType, message string) error {
 	if kind == executors.KindArgument && strings.Contains(message, noExactMemory) {
 		kind = executors.KindMemory
 	}
+	if kind == executors.KindArgument && strings.Contains(message, tooLarge) {
+		kind = executors.KindRange
+	}
 	if kind == executors.KindArgument && strings.Contains(message, rootPrefix) {
 		kind = executors.KindData // it speaks of a file in our folder
 	}

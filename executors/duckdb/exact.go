@@ -5,13 +5,51 @@ import "C"
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 )
 
-// The aggregates of exact.c: sum and avg of DOUBLEs that do not depend on the order of their input. No user can write such names.
+// The aggregates of exact.c: sum and avg of DOUBLEs that do not depend on the order of their input. Those of wide.c have these names with the
+// type behind it. No user can write such names.
 const (
 	exactSum = "__gw_sum"
 	exactAvg = "__gw_avg"
 )
+
+// ours is the aggregate of ours that takes the place of the sum or average called name, of a type of numbers: one of exact.c or wide.c. It is ""
+// if there is none.
+func ours(name, typ string) string {
+	base := summing[name]
+	if base == "" {
+		return ""
+	}
+	switch typ {
+	case "DOUBLE":
+		return base
+	case "HUGEINT":
+		return base + "_h"
+	}
+	if width, scale, ok := decimal(typ); ok && width > safeDigits {
+		return fmt.Sprintf("%s_%d", base, scale)
+	}
+	return ""
+}
+
+// isOurs reports whether an aggregate of a plan is one of ours.
+func isOurs(name string) bool {
+	return strings.HasPrefix(name, exactSum) || strings.HasPrefix(name, exactAvg)
+}
+
+// safeDigits are those of a decimal of which the engine adds ten thousand million without passing its bound, whatever the order.
+const safeDigits = 28
+
+func decimal(typ string) (width, scale int, ok bool) {
+	n, err := fmt.Sscanf(typ, "DECIMAL(%d,%d)", &width, &scale)
+	return width, scale, n == 2 && err == nil
+}
+
+// tooLarge is what wide.c says of a sum that does not fit its type.
+const tooLarge = "gatehouse: a sum is out of range"
 
 // noExactMemory is what exact.c says if it may not have more memory.
 const noExactMemory = "gatehouse: no memory for an exact sum"
@@ -20,6 +58,9 @@ const noExactMemory = "gatehouse: no memory for an exact sum"
 func addExact(c *connection, limit int64) error {
 	if C.gatehouse_exact_register(c.raw.Ptr, C.longlong(limit)) != 0 {
 		return errors.New("duckdb: the exact aggregates cannot be registered")
+	}
+	if C.gatehouse_wide_register(c.raw.Ptr) != 0 {
+		return errors.New("duckdb: the wide aggregates cannot be registered")
 	}
 	return nil
 }

@@ -5,4 +5,7 @@
    bytes each of them may have beside its states. It returns 0 on success. */
 int gatehouse_exact_register(void *connection, long long limit);
 
+/* gatehouse_wide_register does the same for those of wide.c. */
+int gatehouse_wide_register(void *connection);
+
 #endif

@@ -1,7 +1,6 @@
 package duckdb
 
 import (
-	"fmt"
 	"slices"
 
 	pgquery "github.com/pganalyze/pg_query_go/v6"
@@ -13,11 +12,12 @@ import (
 // The engine gives aggregates their values in the order in which its threads come by them. That order is up to how raw rows lie in files
 // and row groups, hidden ones among them, and to the schedule. So an aggregate whose value hangs on it does not go to the engine as it is:
 //
-//   - sums and averages of floating-point numbers are aggregates of ours, see exact.c;
+//   - sums and averages of floating-point numbers are aggregates of ours, see exact.c, and so are those of integers and decimals of 128 bits,
+//     which would fail by the order in which they come, see wide.c;
 //   - others get their arguments sorted: var(x) becomes var(x ORDER BY x);
 //   - any_value(x) becomes min(x).
 //
-// A sum of whole numbers or decimals stays the engine's. Which type an argument has the engine says itself: a first shape, in which each
+// A sum of smaller whole numbers or decimals stays the engine's. Which type an argument has the engine says itself: a first shape, in which each
 // such call has a tag, is planned, and its plan has the types. The plan of the last shape must have no loose aggregate any more. What
 // remains open is listed in docs/security.md.
 
@@ -170,7 +170,7 @@ func (o *orderly) settled(types map[int]string, constant bool, names map[string]
 	return o.rewrite(func(i int, f *pgquery.FuncCall) {
 		switch o.formOf(i, types) {
 		case exact:
-			f.Funcname, f.AggOrder = []*pgquery.Node{pgquery.MakeStrNode(summing[callName(f)])}, nil
+			f.Funcname, f.AggOrder = []*pgquery.Node{pgquery.MakeStrNode(ours(callName(f), types[o.keys[i]]))}, nil
 		case sorted:
 			f.AggOrder = sortKeys(f.Args, constant)
 		case least:
@@ -215,7 +215,7 @@ func (o *orderly) formOf(i int, types map[int]string) form {
 	switch t := types[o.keys[i]]; {
 	case isExact(name, t):
 		return asWritten
-	case t == "DOUBLE":
+	case ours(name, t) != "":
 		return exact
 	}
 	return sorted
@@ -367,15 +367,20 @@ func (o *orderly) expandMacros() {
 	}
 }
 
+// whole are the integers of which the engine adds any number without passing a bound.
+var whole = set("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+
+// several stands for types of which each is exact and none could hold the others' numbers.
+const several = "several"
+
 // isExact reports whether the engine adds values of a type without rounding and without a bound that could be passed on the way.
 func isExact(name, typ string) bool {
-	var width, scale int
 	switch typ {
-	case "BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT", "BIGNUM":
+	case "BOOLEAN", "BIGNUM", several:
 		return true
 	case "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME", "TIME WITH TIME ZONE":
 		return name != "sum"
 	}
-	n, err := fmt.Sscanf(typ, "DECIMAL(%d,%d)", &width, &scale)
-	return n == 2 && err == nil
+	width, _, ok := decimal(typ)
+	return whole[typ] || ok && width <= safeDigits
 }

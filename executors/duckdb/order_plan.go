@@ -42,24 +42,24 @@ func slides(window map[string]any) bool {
 	return len(keys) > 0 && !distinct && !whole && window["exclude_clause"] == "NO_OTHER"
 }
 
-// aggregate notes one. ours says whether it could be one of ours.
-func (o *order) aggregate(node map[string]any, filter any, orders, groups []any, ours bool) {
+// aggregate notes one. fits says whether it could be one of ours.
+func (o *order) aggregate(node map[string]any, filter any, orders, groups []any, fits bool) {
 	name, _ := node["name"].(string)
-	o.loose = o.loose || (name == exactSum || name == exactAvg) && (!ours || len(orders) > 0)
+	o.loose = o.loose || isOurs(name) && (!fits || len(orders) > 0)
 	if summing[name] == "" && !swaying[name] {
 		return
 	}
 	args, _ := node["arguments"].([]any)
 	typ := typeText(first(args))
 	if key, ok := tagOf(filter); ok && summing[name] != "" {
-		if typ == "DOUBLE" && !ours {
+		if ours(name, typ) != "" && !fits {
 			typ = "" // to be sorted
 		}
 		if o.types == nil {
 			o.types = map[int]string{}
 		}
-		if old, known := o.types[key]; known && old != typ && !(isExact(name, old) && isExact(name, typ)) {
-			typ = ""
+		if old, known := o.types[key]; known {
+			typ = together(name, old, typ)
 		}
 		o.types[key] = typ
 	}
@@ -70,6 +70,25 @@ func (o *order) aggregate(node map[string]any, filter any, orders, groups []any,
 	case allAmong(orders, groups):
 		o.dropped = true
 	}
+}
+
+// together is a type whose sum may take the place of the sums of two types, "" if there is none.
+func together(name, a, b string) string {
+	width, scale, isDecimal := decimal(a)
+	otherWidth, other, areDecimals := decimal(b)
+	switch {
+	case a == b:
+		return a
+	case isDecimal && areDecimals && scale == other:
+		return fmt.Sprintf("DECIMAL(%d,%d)", max(width, otherWidth), scale)
+	case whole[a] && whole[b]:
+		return a
+	case (whole[a] || a == "HUGEINT") && (whole[b] || b == "HUGEINT"):
+		return "HUGEINT"
+	case isExact(name, a) && isExact(name, b):
+		return several
+	}
+	return ""
 }
 
 func first(list []any) any {

@@ -12,7 +12,7 @@ var errLosesStates = errors.New("the statement's states would be lost")
 
 // wholeStates are the aggregates whose states lie within the engine's blocks, for all types of arguments.
 var wholeStates = set(
-	exactSum, exactAvg, "count", "count_star", "count_if", "countif", "sum", "sum_no_overflow", "avg", "mean", "fsum", "kahan_sum", "sumkahan", "favg", "product",
+	"count", "count_star", "count_if", "countif", "sum", "sum_no_overflow", "avg", "mean", "fsum", "kahan_sum", "sumkahan", "favg", "product",
 	"any_value", "arbitrary", "first", "arg_min", "arg_max", "argmin", "argmax", "min_by", "max_by", "arg_min_null", "arg_max_null",
 	"arg_min_nulls_last", "arg_max_nulls_last", "list", "array_agg", "string_agg", "group_concat", "listagg", "bool_and", "bool_or",
 	"stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "covar_samp", "covar_pop", "corr", "sem", "skewness", "kurtosis",
@@ -59,7 +59,7 @@ func (s *outline) look(node map[string]any) {
 	switch {
 	case sorted:
 		s.outside = true
-	case wholeStates[name], len(args) > 1 && (name == "min" || name == "max"):
+	case isOurs(name), wholeStates[name], len(args) > 1 && (name == "min" || name == "max"):
 	case fixedStates[name] && len(args) == 1:
 		arg, _ := args[0].(map[string]any)
 		id, _ := arg["id"].(string)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sync/errgroup"
 
@@ -112,6 +113,9 @@ func makeSparse(path string, size int64) error {
 		err = errors.Join(err, os.Remove(path))
 		if isFull(err) {
 			return noRoom(err)
+		}
+		if errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.EINVAL) {
+			return dataError("a file of %d bytes: %w", size, err) // which no store has
 		}
 		return internal("%w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -177,6 +178,25 @@ func TestFootersThatLie(t *testing.T) {
 	s.Objects = server.Store(t, server.Reader)
 	if got, err := scanRows(t, x, relation(s)); kindOf(err) != executors.KindData {
 		t.Errorf("%v, %.100q", err, got)
+	}
+}
+
+// TestSizesThatLie: a manifest that says another size than the object has makes the table's data unreadable, and nothing else is wrong.
+func TestSizesThatLie(t *testing.T) {
+	server := objectstest.Start(t)
+	x := sparse(open(t, Config{}))
+	path, size := writeParquet(t, t.TempDir(), "a.parquet", "SELECT i::BIGINT AS a FROM range(3) t(i)", ", FIELD_IDS {a: 1}")
+	s := put(t, server, []plan.Field{{ID: 1, Name: "a", Type: "BIGINT"}}, 3, path)
+	s.Objects = server.Store(t, server.Reader)
+	for _, lie := range []int64{-5, 0, 1, 7, 8, 12, size - 1, size + 1, 1 << 40, 1 << 62, math.MaxInt64} {
+		s.Files[0].Size = lie
+		if got, err := scanRows(t, x, relation(s)); kindOf(err) != executors.KindData {
+			t.Errorf("%d bytes: %v, %v", lie, got, err)
+		}
+	}
+	s.Files[0].Size = size
+	if got, err := scanRows(t, x, relation(s)); err != nil || got != "0|1|2" {
+		t.Errorf("the control: %v, %v", got, err)
 	}
 }
 

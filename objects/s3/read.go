@@ -192,6 +192,9 @@ func (s *Store) retried(ctx context.Context, method string, o objects.Object, he
 	}
 }
 
+// errSilent says that the first byte of an answer did not come in time, however much time all of it would have.
+var errSilent = errors.New("no answer in time")
+
 // once sends a request and says whether it is worth another one.
 func (s *Store) once(ctx context.Context, method, location string, header http.Header, bytes int64, read func(*http.Response) error) (err error, again bool) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout+time.Duration(bytes>>20)*4*time.Second)
@@ -200,7 +203,14 @@ func (s *Store) once(ctx context.Context, method, location string, header http.H
 	if err != nil {
 		return err, false
 	}
+	silent := time.AfterFunc(s.cfg.Timeout, cancel)
 	resp, err := s.client.Do(req)
+	if !silent.Stop() {
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		err = errSilent
+	}
 	if err != nil {
 		_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 		return fmt.Errorf("%w: %w", objects.ErrUnavailable, err), !untrusted

@@ -104,7 +104,7 @@ func endpointFault(endpoint string) string {
 	case !strings.Contains(endpoint, "://"):
 		return "has no https:// in front"
 	case err == nil && u.Scheme == "http":
-		return "is http to a host that is not a loopback address: keys and rows would be readable on the network"
+		return "is http to a host that is not a loopback address: rows would be readable on the network"
 	case err == nil && strings.Trim(u.Path, "/") != "":
 		return "has a path: buckets and prefixes belong to roots"
 	default:

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/schema"
 )
 
 // chunk is one column chunk of a Parquet file.
@@ -87,13 +88,13 @@ func chunksOf(r *file.Reader, size int64, columns []int64) ([]chunk, error) {
 // topColumns is the place of the column in the schema that each leaf belongs to.
 func topColumns(r *file.Reader) []int64 {
 	s := r.MetaData().Schema
+	place := make(map[schema.Node]int64, s.Root().NumFields()) // a footer may have very many
+	for j := range s.Root().NumFields() {
+		place[s.Root().Field(j)] = int64(j)
+	}
 	out := make([]int64, s.NumColumns())
 	for i := range out {
-		for j := range s.Root().NumFields() {
-			if s.Root().Field(j) == s.ColumnRoot(i) {
-				out[i] = int64(j)
-			}
-		}
+		out[i] = place[s.ColumnRoot(i)]
 	}
 	return out
 }

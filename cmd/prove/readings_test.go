@@ -17,6 +17,7 @@ func TestSums(t *testing.T) {
 	}()
 	for _, sql := range []string{
 		"SELECT sum(CASE WHEN id % 500 = 5 THEN 1e16 WHEN id % 500 = 499 THEN -1e16 ELSE 1 END) FROM readings",
+		"SELECT sum(CASE WHEN id IN (5, 4000) THEN CAST(9e37 AS DECIMAL(38, 0)) WHEN id IN (2000, 5900) THEN CAST(-9e37 AS DECIMAL(38, 0)) ELSE 1 END) FROM readings",
 		"SELECT sum(reading), avg(reading), sum(weight), avg(weight), fsum(weight), favg(reading) FROM readings",
 		"SELECT grade, sum(weight), avg(reading) FROM readings GROUP BY grade",
 		"SELECT grade, stddev(weight), corr(weight, grade + weight), skewness(weight) FROM readings GROUP BY ALL",

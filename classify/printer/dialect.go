@@ -62,6 +62,10 @@ var duckdb = Dialect{
 		"@>", "<@", "&&", "^@", "~~", "!~~", "~~*", "!~~*"),
 	functions: map[string]string{},
 	own: func(name string) bool {
+		switch name {
+		case "__gw_var_samp", "__gw_var_pop", "__gw_stddev_samp", "__gw_stddev_pop", "__gw_sem":
+			return true
+		}
 		return strings.HasPrefix(name, "__gw_sum") || strings.HasPrefix(name, "__gw_avg")
 	},
 	words: func(w string) bool { return keyword.Of(w) != keyword.Word{} },

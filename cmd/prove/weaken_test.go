@@ -30,7 +30,7 @@ var weaknesses = []weakness{
 	},
 	{
 		name: "dispersions of values in the order in which they come", file: "executors/duckdb/order.go",
-		old: "\t\"stddev\", \"stddev_samp\", \"stddev_pop\", \"variance\", \"var_samp\", \"var_pop\", \"sem\", ", new: "", within: 2000, measured: 25,
+		old: "\tif disperses(name) {\n\t\treturn false", new: "\tif disperses(name) {\n\t\treturn true", within: 2000, measured: 25,
 	},
 	{name: "no barrier", file: "executors/duckdb/statement.go", old: "if r.Barrier {", new: "if false {", within: 500},
 	{

@@ -37,8 +37,8 @@ func stubs(list string) *relationTexts {
 	return out
 }
 
-// TestBenchmarksAreNotSorted: no sum or average of TPC-H and TPC-DS has its input sorted, and in TPC-H none is of fractions. The dispersions in
-// three queries of TPC-DS do, and sums of groups' sums over whole partitions in eight.
+// TestBenchmarksAreNotSorted: no sum or average of TPC-H and TPC-DS has its input sorted, and in TPC-H none is of fractions. Sums of
+// groups' sums over whole partitions do in eight queries of TPC-DS.
 func TestBenchmarksAreNotSorted(t *testing.T) {
 	x := open(t, Config{Threads: 1})
 	tpcds, err := os.ReadFile(filepath.Join("tpc", "tpcds.columns"))
@@ -91,7 +91,7 @@ func TestBenchmarksAreNotSorted(t *testing.T) {
 				}
 			}
 		}
-		if want := map[string]int{"tpch": 0, "tpcds": 11}[set]; len(sortedIn) != want {
+		if want := map[string]int{"tpch": 0, "tpcds": 8}[set]; len(sortedIn) != want {
 			t.Errorf("%s: %v have sorted input", set, sortedIn)
 		}
 	}

@@ -111,7 +111,7 @@ func (e *engine) lock(config Config, data string) error {
 		// Given with the instance's configuration, this bound is shown but not kept.
 		first = append(first, fmt.Sprintf("SET GLOBAL max_temp_directory_size = '%dB'", config.UserSpillBytes))
 	}
-	if err := addExact(c, config.UserMemoryBytes/4); err != nil {
+	if err := addExact(c, config.UserMemoryBytes/2); err != nil {
 		return err
 	}
 	for _, s := range append(first, lockdown...) {

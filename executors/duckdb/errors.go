@@ -109,7 +109,7 @@ func engineError(class bindings.ErrorType, message string) error {
 	if kind == executors.KindArgument && strings.Contains(message, noExactMemory) {
 		kind = executors.KindMemory
 	}
-	if kind == executors.KindArgument && strings.Contains(message, tooLarge) {
+	if kind == executors.KindArgument && (strings.Contains(message, tooLarge) || strings.Contains(message, tooDisperse)) {
 		kind = executors.KindRange
 	}
 	if kind == executors.KindArgument && strings.Contains(message, rootPrefix) {

@@ -1,11 +1,8 @@
 #include <math.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "exact.h"
+#include "sum.h"
 
 /* Sums of doubles that are exact and rounded once, so that they depend on the numbers alone. The engine's own sum rounds after every
    addition: its last digits, or all of them, tell in which order rows came, so how rows lie in files, the hidden ones among them, and which
@@ -14,68 +11,6 @@
    A number is cut into digits to the base 2^26 at fixed places, and each place has a sum of digits of its own, without carries. A state has
    room for some places beside each other, wherever the numbers are. If they are too far apart for that, it gets a block with all places. */
 
-/* What is used of DuckDB's C interface. Its duckdb.h stands in the folder of another module. */
-typedef uint64_t idx_t;
-typedef struct gatehouse_opaque {
-	void *internal;
-} *handle;
-typedef handle *states;
-extern handle duckdb_create_aggregate_function(void);
-extern void duckdb_destroy_aggregate_function(handle *);
-extern void duckdb_aggregate_function_set_name(handle, const char *);
-extern void duckdb_aggregate_function_add_parameter(handle, handle);
-extern void duckdb_aggregate_function_set_return_type(handle, handle);
-extern void duckdb_aggregate_function_set_functions(handle, idx_t (*)(handle), void (*)(handle, handle), void (*)(handle, handle, states),
-                                                    void (*)(handle, states, states, idx_t),
-                                                    void (*)(handle, states, handle, idx_t, idx_t));
-extern void duckdb_aggregate_function_set_destructor(handle, void (*)(states, idx_t));
-extern void duckdb_aggregate_function_set_extra_info(handle, void *, void (*)(void *));
-extern void *duckdb_aggregate_function_get_extra_info(handle);
-extern void duckdb_aggregate_function_set_error(handle, const char *);
-extern int duckdb_register_aggregate_function(void *, handle);
-extern handle duckdb_create_logical_type(int);
-extern void duckdb_destroy_logical_type(handle *);
-extern handle duckdb_data_chunk_get_vector(handle, idx_t);
-extern idx_t duckdb_data_chunk_get_size(handle);
-extern void *duckdb_vector_get_data(handle);
-extern uint64_t *duckdb_vector_get_validity(handle);
-extern void duckdb_vector_ensure_validity_writable(handle);
-
-enum { type_double = 11, success = 0 };
-
-/* Place p counts 2^(26 p - 1074), and all_places are enough for every double. */
-enum { digit = 26, near_places = 6, all_places = 83, special_exponent = 0x7ff };
-enum { plus_infinity = 1, minus_infinity = 2, not_a_number = 4 };
-
-#define MASK (((int64_t)1 << digit) - 1)
-
-/* A number adds less than 2^27 to a place. */
-static const uint64_t most = (uint64_t)1 << 35;
-
-/* pool has the blocks of one aggregate of one instance: those that the engine loses, see states.go, go with the instance. */
-struct pool {
-	atomic_flag busy;
-	struct block *first;
-	long long bytes, limit;
-};
-
-struct block {
-	struct pool *pool;
-	struct block *before, *after;
-	int64_t at[all_places]; /* by place */
-};
-
-struct sum {
-	union {
-		int64_t at[near_places]; /* the first one is that of place top */
-		struct block *block;
-	};
-	uint64_t count; /* of the numbers that are not NULL */
-	int32_t top;
-	uint16_t special;
-	uint16_t far; /* it has a block */
-};
-
 static void lock(struct pool *p) {
 	while (atomic_flag_test_and_set(&p->busy)) {
 	}
@@ -83,7 +18,7 @@ static void lock(struct pool *p) {
 
 static void unlock(struct pool *p) { atomic_flag_clear(&p->busy); }
 
-static void drop_block(struct block *b) {
+void gatehouse_drop_block(struct block *b) {
 	struct pool *p = b->pool;
 	lock(p);
 	if (b->before) b->before->after = b->after;
@@ -94,8 +29,12 @@ static void drop_block(struct block *b) {
 	free(b);
 }
 
-static void drop_pool(void *of) {
+void gatehouse_leave_pool(void *of) {
 	struct pool *p = of;
+	lock(p);
+	bool last = --p->users == 0;
+	unlock(p);
+	if (!last) return;
 	for (struct block *b = p->first, *next; b != NULL; b = next) {
 		next = b->after;
 		free(b);
@@ -103,10 +42,9 @@ static void drop_pool(void *of) {
 	free(p);
 }
 
-/* spread gives s a block. It returns false if there is no memory for it. */
-static bool spread(struct sum *s, struct pool *p) {
+struct block *gatehouse_new_block(struct pool *p) {
 	struct block *b = calloc(1, sizeof *b);
-	if (b == NULL) return false;
+	if (b == NULL) return NULL;
 	b->pool = p;
 	lock(p);
 	bool fits = p->bytes + (long long)sizeof *b <= p->limit;
@@ -117,10 +55,15 @@ static bool spread(struct sum *s, struct pool *p) {
 		p->first = b;
 	}
 	unlock(p);
-	if (!fits) {
-		free(b);
-		return false;
-	}
+	if (fits) return b;
+	free(b);
+	return NULL;
+}
+
+/* spread gives s a block. It returns false if there is no memory for it. */
+static bool spread(struct sum *s, struct pool *p) {
+	struct block *b = gatehouse_new_block(p);
+	if (b == NULL) return false;
 	for (int32_t i = 0; i < near_places; i++) {
 		if (s->at[i] != 0) b->at[s->top - i] = s->at[i];
 	}
@@ -175,25 +118,6 @@ static inline void start(struct sum *s, int32_t place) {
 	if (s->count == 0) s->top = place + 3;
 }
 
-/* parts is a double as 2^(26 place - 1074 + shift) mantissa, with the mask of its sign. It returns false if it is not finite. */
-struct parts {
-	uint64_t mantissa;
-	int64_t sign;
-	int32_t place;
-	uint32_t shift;
-};
-
-static inline bool cut(double x, struct parts *out) {
-	uint64_t bits;
-	memcpy(&bits, &x, sizeof bits);
-	uint32_t exponent = (uint32_t)(bits >> 52) & special_exponent, normal = exponent != 0;
-	out->mantissa = (bits & (((uint64_t)1 << 52) - 1)) | (uint64_t)normal << 52;
-	out->sign = -(int64_t)(bits >> 63);
-	out->place = (int32_t)((exponent - normal) / digit);
-	out->shift = (exponent - normal) % digit;
-	return exponent != special_exponent;
-}
-
 static void note_special(struct sum *s, double x) { s->special |= isnan(x) ? not_a_number : x > 0 ? plus_infinity : minus_infinity; }
 
 static inline bool add(struct sum *s, struct pool *p, double x) {
@@ -221,8 +145,10 @@ static inline bool add(struct sum *s, struct pool *p, double x) {
 	return put(s, p, n.place + 2, high) && put(s, p, n.place + 1, middle) && put(s, p, n.place, low);
 }
 
-/* add_all adds numbers to one state, by way of all places at once. */
-static bool add_all(struct sum *s, struct pool *p, const double *x, const uint64_t *valid, idx_t from, idx_t rows) {
+bool gatehouse_sum_add(struct sum *s, struct pool *p, double x) { return add(s, p, x); }
+
+/* By way of all places at once. */
+bool gatehouse_sum_add_all(struct sum *s, struct pool *p, const double *x, const uint64_t *valid, idx_t from, idx_t rows) {
 	int64_t at[all_places] = {0};
 	int32_t some = -1;
 	uint64_t count = 0;
@@ -247,7 +173,7 @@ static bool add_all(struct sum *s, struct pool *p, const double *x, const uint64
 	return true;
 }
 
-static bool merge(struct sum *to, struct pool *p, const struct sum *from) {
+bool gatehouse_sum_merge(struct sum *to, struct pool *p, const struct sum *from) {
 	if (from->count == 0) return true;
 	if (to->count == 0) to->top = from->far ? 0 : from->top;
 	to->count += from->count;
@@ -264,31 +190,37 @@ static bool merge(struct sum *to, struct pool *p, const struct sum *from) {
 	return true;
 }
 
+struct magnitude gatehouse_sum_magnitude(const struct sum *s) {
+	struct magnitude m;
+	m.sign = 1;
+	m.places = s->far ? all_places : near_places;
+	m.lowest = s->far ? 0 : s->top - near_places + 1;
+	for (;;) {
+		m.carry = 0;
+		for (int32_t i = 0; i < m.places; i++) {
+			int64_t v = m.sign * (s->far ? s->block->at[i] : s->at[near_places - 1 - i]) + m.carry;
+			m.digits[i] = v & MASK;
+			m.carry = (v - m.digits[i]) / (MASK + 1);
+		}
+		if (m.carry >= 0) return m;
+		m.sign = -1;
+	}
+}
+
 /* round_once returns the sum as the nearest double, ties to even. */
 static double round_once(const struct sum *s) {
 	if (s->special & not_a_number || (s->special & plus_infinity && s->special & minus_infinity)) return NAN;
 	if (s->special) return s->special & plus_infinity ? INFINITY : -INFINITY;
-	int32_t places = s->far ? all_places : near_places, lowest = s->far ? 0 : s->top - near_places + 1;
-	int64_t digits[all_places], carry, sign = 1;
-	for (;;) {
-		carry = 0;
-		for (int32_t i = 0; i < places; i++) {
-			int64_t v = sign * (s->far ? s->block->at[i] : s->at[near_places - 1 - i]) + carry;
-			digits[i] = v & MASK;
-			carry = (v - digits[i]) / (MASK + 1);
-		}
-		if (carry >= 0) break;
-		sign = -1;
-	}
-	unsigned __int128 value = (unsigned __int128)carry;
-	int exponent = digit * (lowest + places) - 1074;
+	struct magnitude m = gatehouse_sum_magnitude(s);
+	unsigned __int128 value = (unsigned __int128)m.carry;
+	int exponent = digit * (m.lowest + m.places) - 1074;
 	bool rest = false;
-	for (int32_t i = places - 1; i >= 0; i--) {
+	for (int32_t i = m.places - 1; i >= 0; i--) {
 		if (value >> 64) {
-			rest = rest || digits[i] != 0;
+			rest = rest || m.digits[i] != 0;
 			continue;
 		}
-		value = value << digit | (unsigned __int128)digits[i];
+		value = value << digit | (unsigned __int128)m.digits[i];
 		exponent -= digit;
 	}
 	int over = 0; /* bits beyond the 53 of a double */
@@ -299,7 +231,7 @@ static double round_once(const struct sum *s) {
 		if (cut_off > half || (cut_off == half && (rest || value & 1))) value++;
 		exponent += over;
 	}
-	return (double)sign * ldexp((double)(uint64_t)value, exponent);
+	return (double)m.sign * ldexp((double)(uint64_t)value, exponent);
 }
 
 static struct sum *state_of(handle h) { return (struct sum *)h; }
@@ -314,10 +246,6 @@ static void init(handle info, handle state) {
 	memset(state_of(state), 0, sizeof(struct sum));
 }
 
-static void no_memory(handle info) { duckdb_aggregate_function_set_error(info, "gatehouse: no memory for an exact sum"); }
-
-enum { batch = 512 }; /* so many numbers of 2^53 at most have a sum in 64 bits */
-
 static void update(handle info, handle input, states to) {
 	struct pool *p = duckdb_aggregate_function_get_extra_info(info);
 	idx_t rows = duckdb_data_chunk_get_size(input);
@@ -328,26 +256,26 @@ static void update(handle info, handle input, states to) {
 	while (same < rows && to[same] == to[0]) same++;
 	bool all = true;
 	if (same == rows && rows >= batch / 4) {
-		for (idx_t i = 0; i < rows && all; i += batch) all = add_all(state_of(to[0]), p, x, valid, i, rows - i < batch ? rows - i : batch);
+		for (idx_t i = 0; i < rows && all; i += batch) all = gatehouse_sum_add_all(state_of(to[0]), p, x, valid, i, rows - i < batch ? rows - i : batch);
 	} else {
 		for (idx_t i = 0; i < rows && all; i++) {
 			if (valid == NULL || valid[i / 64] >> (i % 64) & 1) all = add(state_of(to[i]), p, x[i]);
 		}
 	}
-	if (!all) no_memory(info);
+	if (!all) gatehouse_no_memory(info);
 }
 
 static void combine(handle info, states from, states to, idx_t count) {
 	struct pool *p = duckdb_aggregate_function_get_extra_info(info);
 	bool all = true;
-	for (idx_t i = 0; i < count && all; i++) all = merge(state_of(to[i]), p, state_of(from[i]));
-	if (!all) no_memory(info);
+	for (idx_t i = 0; i < count && all; i++) all = gatehouse_sum_merge(state_of(to[i]), p, state_of(from[i]));
+	if (!all) gatehouse_no_memory(info);
 }
 
 static void destroy(states of, idx_t count) {
 	for (idx_t i = 0; i < count; i++) {
 		struct sum *s = state_of(of[i]);
-		if (s->far) drop_block(s->block);
+		if (s->far) gatehouse_drop_block(s->block);
 		s->far = 0;
 	}
 }
@@ -379,17 +307,17 @@ static void finish_mean(handle info, states from, handle result, idx_t count, id
 	finish(info, from, result, count, offset, true);
 }
 
-static int add_function(void *connection, const char *name, long long limit, void (*finalize)(handle, states, handle, idx_t, idx_t)) {
-	struct pool *p = calloc(1, sizeof *p);
-	if (p == NULL) return 1;
-	p->limit = limit;
+void gatehouse_no_memory(handle info) { duckdb_aggregate_function_set_error(info, "gatehouse: no memory for an exact sum"); }
+
+int gatehouse_add_function(void *connection, struct pool *p, const char *name, const struct functions *of) {
 	handle f = duckdb_create_aggregate_function(), number = duckdb_create_logical_type(type_double);
 	duckdb_aggregate_function_set_name(f, name);
 	duckdb_aggregate_function_add_parameter(f, number);
 	duckdb_aggregate_function_set_return_type(f, number);
-	duckdb_aggregate_function_set_functions(f, size, init, update, combine, finalize);
-	duckdb_aggregate_function_set_destructor(f, destroy);
-	duckdb_aggregate_function_set_extra_info(f, p, drop_pool);
+	duckdb_aggregate_function_set_functions(f, of->size, of->init, of->update, of->combine, of->finish);
+	duckdb_aggregate_function_set_destructor(f, of->destroy);
+	p->users++;
+	duckdb_aggregate_function_set_extra_info(f, p, gatehouse_leave_pool);
 	int state = duckdb_register_aggregate_function(connection, f);
 	duckdb_destroy_logical_type(&number);
 	duckdb_destroy_aggregate_function(&f);
@@ -397,6 +325,14 @@ static int add_function(void *connection, const char *name, long long limit, voi
 }
 
 int gatehouse_exact_register(void *connection, long long limit) {
-	if (add_function(connection, "__gw_sum", limit, finish_sum) != success) return 1;
-	return add_function(connection, "__gw_avg", limit, finish_mean) != success;
+	struct pool *p = calloc(1, sizeof *p);
+	if (p == NULL) return 1;
+	p->limit = limit;
+	p->users = 1;
+	const struct functions sum = {size, init, update, combine, finish_sum, destroy}, mean = {size, init, update, combine, finish_mean, destroy};
+	int state = gatehouse_add_function(connection, p, "__gw_sum", &sum);
+	if (state == success) state = gatehouse_add_function(connection, p, "__gw_avg", &mean);
+	if (state == success) state = gatehouse_add_dispersions(connection, p);
+	gatehouse_leave_pool(p);
+	return state != success;
 }

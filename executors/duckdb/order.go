@@ -12,9 +12,9 @@ import (
 // The engine gives aggregates their values in the order in which its threads come by them. That order is up to how raw rows lie in files
 // and row groups, hidden ones among them, and to the schedule. So an aggregate whose value hangs on it does not go to the engine as it is:
 //
-//   - sums and averages of floating-point numbers are aggregates of ours, see exact.c, and so are those of integers and decimals of 128 bits,
-//     which would fail by the order in which they come, see wide.c;
-//   - others get their arguments sorted: var(x) becomes var(x ORDER BY x);
+//   - sums, averages and dispersions of floating-point numbers are aggregates of ours, see exact.c and dispersion.c, and so are sums and averages
+//     of integers and decimals of 128 bits, which would fail by the order in which they come, see wide.c;
+//   - others get their arguments sorted: product(x) becomes product(x ORDER BY x);
 //   - any_value(x) becomes min(x).
 //
 // A sum of smaller whole numbers or decimals stays the engine's. Which type an argument has the engine says itself: a first shape, in which each
@@ -31,15 +31,17 @@ const (
 	least          // min
 )
 
-// summing are the sums and averages, and which one of ours takes the place of each.
+// summing are the sums and averages, and the dispersions, which are made of sums, and which one of ours takes the place of each.
 var summing = map[string]string{
 	"sum": exactSum, "fsum": exactSum, "kahan_sum": exactSum, "sumkahan": exactSum, "avg": exactAvg, "mean": exactAvg, "favg": exactAvg,
+	"stddev": exactStddevSamp, "stddev_samp": exactStddevSamp, "stddev_pop": exactStddevPop, "variance": exactVarSamp, "var_samp": exactVarSamp,
+	"var_pop": exactVarPop, "sem": exactSem,
 }
 
 // swaying are further aggregates whose value hangs on the order of their input: most of them compute in floating point, and the others take
 // the first of equal ones, or keep what fits.
 var swaying = set(
-	"stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop", "sem", "skewness", "kurtosis", "kurtosis_pop", "entropy", "product",
+	"skewness", "kurtosis", "kurtosis_pop", "entropy", "product",
 	"corr", "covar_samp", "covar_pop", "regr_avgx", "regr_avgy", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy",
 	"mode", "approx_quantile", "approx_top_k",
 )
@@ -375,6 +377,9 @@ const several = "several"
 
 // isExact reports whether the engine adds values of a type without rounding and without a bound that could be passed on the way.
 func isExact(name, typ string) bool {
+	if disperses(name) {
+		return false
+	}
 	switch typ {
 	case "BOOLEAN", "BIGNUM", several:
 		return true

@@ -45,10 +45,13 @@ func TestForms(t *testing.T) {
 		"fsum(i), kahan_sum(d), favg(d)":            `__gw_sum(i) AS "fsum(i)", __gw_sum(d) AS "kahan_sum(d)", __gw_avg(d) AS "favg(d)"`,
 		"sum(DISTINCT d) FILTER (WHERE i > 1)":      `__gw_sum(DISTINCT d) FILTER (WHERE i > 1) AS "sum(DISTINCT d) FILTER (WHERE (i > 1))"`,
 		"sum(d ORDER BY i)":                         `__gw_sum(d) AS "sum(d ORDER BY i)"`,
-		"stddev(i)":                                 `stddev(i ORDER BY i) AS "stddev(i)"`,
-		"stddev(1.5), corr(d, 2.0)":                 `stddev(1.5 ORDER BY 1) AS "stddev(1.5)", corr(d, 2.0 ORDER BY d) AS "corr(d, 2.0)"`,
+		"stddev(i), variance(c)":                    `__gw_stddev_samp(i) AS "stddev(i)", __gw_var_samp(c) AS "variance(c)"`,
+		"var_pop(f), stddev_pop(d)":                 `__gw_var_pop(f) AS "var_pop(f)", __gw_stddev_pop(d) AS "stddev_pop(d)"`,
+		"sem(DISTINCT d) FILTER (WHERE i > 1)":      `__gw_sem(DISTINCT d) FILTER (WHERE i > 1) AS "sem(DISTINCT d) FILTER (WHERE (i > 1))"`,
+		"skewness(1.5), corr(d, 2.0)":               `skewness(1.5 ORDER BY 1) AS "skewness(1.5)", corr(d, 2.0 ORDER BY d) AS "corr(d, 2.0)"`,
 		"corr(d, i)":                                `corr(d, i ORDER BY d, i) AS "corr(d, i)"`,
-		"stddev(d ORDER BY i)":                      `stddev(d ORDER BY d) AS "stddev(d ORDER BY i)"`,
+		"stddev(d ORDER BY i)":                      `__gw_stddev_samp(d) AS "stddev(d ORDER BY i)"`,
+		"skewness(d ORDER BY i)":                    `skewness(d ORDER BY d) AS "skewness(d ORDER BY i)"`,
 		"mode(s), any_value(s)":                     `mode(s ORDER BY s) AS "mode(s)", min(s) AS "any_value(s)"`,
 		"any_value(s ORDER BY i)":                   "any_value(s ORDER BY i)",
 		"mode(s COLLATE NOCASE)":                    `mode(s COLLATE NOCASE ORDER BY s) AS mode(s COLLATE NOCASE)`,
@@ -56,6 +59,8 @@ func TestForms(t *testing.T) {
 		"wavg(d, i) AS w":                           "__gw_sum(d * i) / sum(CASE WHEN d IS NOT NULL THEN i ELSE 0 END) AS w",
 		"sum(d) OVER (ORDER BY i)":                  `__gw_sum(d) OVER (ORDER BY i) AS "sum(d) OVER (ORDER BY i)"`,
 		"sum(d) OVER (PARTITION BY s)":              `sum(d ORDER BY d) OVER (PARTITION BY s) AS "sum(d) OVER (PARTITION BY s)"`,
+		"var_samp(d) OVER (ORDER BY i)":             `__gw_var_samp(d) OVER (ORDER BY i) AS "var_samp(d) OVER (ORDER BY i)"`,
+		"var_samp(i) OVER (PARTITION BY s)":         `var_samp(i ORDER BY i) OVER (PARTITION BY s) AS "var_samp(i) OVER (PARTITION BY s)"`,
 		"sum(DISTINCT d) OVER (ORDER BY i)":         `sum(DISTINCT d ORDER BY d) OVER (ORDER BY i) AS "sum(DISTINCT d) OVER (ORDER BY i)"`,
 		"(SELECT sum(d) FROM (VALUES (1)) AS w(i))": `(SELECT __gw_sum(d) AS sum(d) FROM (VALUES (1)) AS w(i)) AS (SELECT sum(d) FROM`,
 	} {
@@ -82,7 +87,7 @@ func TestForms(t *testing.T) {
 // TestGroupedByInput: the engine leaves sorting by a key of the groups out, so another one is added.
 func TestGroupedByInput(t *testing.T) {
 	x := open(t, Config{Threads: 2})
-	for _, text := range []string{"SELECT d, stddev(d)" + someRows + " GROUP BY d", "SELECT product(i) OVER (PARTITION BY i)" + someRows} {
+	for _, text := range []string{"SELECT d, skewness(d)" + someRows + " GROUP BY d", "SELECT product(i) OVER (PARTITION BY i)" + someRows} {
 		if st := arranged(t, x, text, 0); !strings.Contains(st.text, ", 1)") {
 			t.Errorf("%s becomes %s", text, st.text)
 		}

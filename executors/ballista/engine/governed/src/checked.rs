@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 
 use crate::failure::{failure, unsupported};
 use crate::measures::{self, Groups, One, Total};
+use crate::wide;
 use crate::wire::Class;
 
 /// An operator on integers.
@@ -82,7 +83,7 @@ pub fn arithmetic(op: Op) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::from(Checked { op, signature: Signature::any(2, Volatility::Immutable) }))
 }
 
-/// Sums as the other executor types them: of integers and decimals with 38 digits, of floating point as DOUBLE.
+/// Sums as the other executor types them: of integers and decimals with 38 digits, of floating point as DOUBLE. None depends on the order of rows.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct WideSum {
     sum: Sum,
@@ -109,27 +110,34 @@ impl AggregateUDFImpl for WideSum {
     }
 
     fn return_type(&self, args: &[DataType]) -> Result<DataType> {
-        self.sum.return_type(args)
+        self.coerce_types(args).map(|mut types| types.swap_remove(0))
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if is_double(&args.return_field) { Ok(Box::new(One::new(Total::nearest))) } else { self.sum.accumulator(args) }
-    }
-
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if is_double(&args.return_field) { self.accumulator(args) } else { self.sum.create_sliding_accumulator(args) }
+        Ok(match scale(&args.return_field)? {
+            None => Box::new(One::new(Total::nearest)),
+            Some(scale) if args.is_distinct => Box::new(wide::Distinct::new(self.sum.accumulator(args)?, scale)),
+            Some(scale) => Box::new(wide::One::new(scale)),
+        })
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        if is_double(&args.return_field) { Ok(measures::state_fields(&args)) } else { self.sum.state_fields(args) }
+        Ok(match scale(&args.return_field)? {
+            None => measures::state_fields(&args),
+            Some(_) if args.is_distinct => self.sum.state_fields(args)?,
+            Some(scale) => wide::state_fields(&args, scale),
+        })
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        is_double(&args.return_field) || self.sum.groups_accumulator_supported(args)
+        !args.is_distinct
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        if is_double(&args.return_field) { Ok(Box::new(Groups::new(Total::nearest))) } else { self.sum.create_groups_accumulator(args) }
+        Ok(match scale(&args.return_field)? {
+            None => Box::new(Groups::new(Total::nearest)),
+            Some(scale) => Box::new(wide::Groups::new(scale)),
+        })
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -141,9 +149,13 @@ impl AggregateUDFImpl for WideSum {
     }
 }
 
-/// Whether a sum is one of floating point: DataFusion's would depend on the order of rows.
-fn is_double(out: &FieldRef) -> bool {
-    *out.data_type() == DataType::Float64
+/// The scale of a sum of decimals, none of one of floating point.
+fn scale(out: &FieldRef) -> Result<Option<i8>> {
+    match out.data_type() {
+        DataType::Float64 => Ok(None),
+        DataType::Decimal128(_, scale) => Ok(Some(*scale)),
+        _ => Err(unsupported("sum of this type")),
+    }
 }
 
 /// The sum that statements use.

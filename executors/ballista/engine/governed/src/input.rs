@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -23,6 +24,9 @@ use crate::wire::{Class, File};
 /// How much of an object's end is read first, with the footer in it. Whole objects are read at once up to this size.
 const TAIL: u64 = 512 << 10;
 
+/// How much of a file's end is read first for its footer.
+const FOOTER: usize = 16 << 10;
+
 /// Ranges that lie closer together are read as one.
 const GAP: u64 = 256 << 10;
 
@@ -33,7 +37,7 @@ const PARALLEL: usize = 8;
 /// The bytes of a file.
 pub enum Input {
     /// A file of this machine, or of one that is mounted.
-    Local(tokio::fs::File),
+    Local(Local),
     /// An object of a store.
     Remote(Remote),
 }
@@ -50,7 +54,7 @@ impl Input {
         if !meta.is_file() || meta.len() != file.size as u64 {
             return Err(unreadable(file, &"it is not the file that the manifest names"));
         }
-        Ok(Self::Local(input))
+        Ok(Self::Local(Local { file: Arc::new(input.into_std().await), size: meta.len() }))
     }
 
     /// Says what will be asked for, in this order, so that it comes before.
@@ -83,6 +87,60 @@ impl AsyncFileReader for Input {
             Self::Remote(r) => r.get_metadata(options),
         }
     }
+}
+
+/// A file. What is asked for at once is read in one go, each range into memory of its own.
+pub struct Local {
+    file: Arc<std::fs::File>,
+    size: u64,
+}
+
+impl Local {
+    fn ranges(&self, ranges: Ranges) -> BoxFuture<'static, parquet::errors::Result<Vec<Bytes>>> {
+        let (file, size) = (Arc::clone(&self.file), self.size);
+        let read = move |r: &Range<u64>| {
+            if r.start > r.end || r.end > size {
+                return Err(ParquetError::General("its footer names bytes that it does not have".to_owned()));
+            }
+            let mut bytes = vec![0; (r.end - r.start) as usize];
+            file.read_exact_at(&mut bytes, r.start)?;
+            Ok(Bytes::from(bytes))
+        };
+        async move {
+            let got = tokio::task::spawn_blocking(move || ranges.iter().map(read).collect());
+            got.await.map_err(|e| ParquetError::External(Box::new(e)))?
+        }
+        .boxed()
+    }
+}
+
+impl AsyncFileReader for Local {
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, parquet::errors::Result<Bytes>> {
+        let got = self.ranges(vec![range]);
+        async move { Ok(got.await?.swap_remove(0)) }.boxed()
+    }
+
+    fn get_byte_ranges(&mut self, ranges: Ranges) -> BoxFuture<'_, parquet::errors::Result<Vec<Bytes>>> {
+        self.ranges(ranges)
+    }
+
+    fn get_metadata<'a>(&'a mut self, options: Option<&'a ArrowReaderOptions>) -> BoxFuture<'a, parquet::errors::Result<Arc<ParquetMetaData>>> {
+        let size = self.size;
+        footer(self, size, options)
+    }
+}
+
+/// The metadata at the end of a file of so many bytes.
+fn footer<'a, R: AsyncFileReader>(
+    input: &'a mut R,
+    size: u64,
+    options: Option<&'a ArrowReaderOptions>,
+) -> BoxFuture<'a, parquet::errors::Result<Arc<ParquetMetaData>>> {
+    async move {
+        let reader = ParquetMetaDataReader::new().with_arrow_reader_options(options).with_prefetch_hint(Some(FOOTER));
+        Ok(Arc::new(reader.load_and_finish(input, size).await?))
+    }
+    .boxed()
 }
 
 /// An object, held by the tag that it had when it was opened.
@@ -185,12 +243,8 @@ impl AsyncFileReader for Remote {
     }
 
     fn get_metadata<'a>(&'a mut self, options: Option<&'a ArrowReaderOptions>) -> BoxFuture<'a, parquet::errors::Result<Arc<ParquetMetaData>>> {
-        async move {
-            let size = self.object.size;
-            let reader = ParquetMetaDataReader::new().with_arrow_reader_options(options);
-            Ok(Arc::new(reader.load_and_finish(&mut *self, size).await?))
-        }
-        .boxed()
+        let size = self.object.size;
+        footer(self, size, options)
     }
 }
 

@@ -3,7 +3,7 @@
 //! To read it in order: `payload` (what a task group reads and shows), `token`, `seal` and `guard` (who may run it), `stores` and `input` (bytes
 //! of data files), `read`, `columns`, `deletes` and `equality` (their rows), `policy` (filter and masks), `exec` and `codec` (the node),
 //! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `measures`
-//! (aggregates over floating point, by `exact` and `dispersion`), `wall`, `lazy`.
+//! (aggregates over floating point, by `exact` and `dispersion`) and `wide` (sums of decimals), `wall`, `lazy`.
 
 pub mod checked;
 pub mod codec;
@@ -32,6 +32,7 @@ pub mod session;
 pub mod stores;
 pub mod token;
 pub mod wall;
+pub mod wide;
 
 /// The messages of `submission.proto`, generated.
 #[allow(missing_docs, clippy::all)]

@@ -224,7 +224,8 @@ impl<S: Tally> GroupsAccumulator for Groups<S> {
     }
 }
 
-fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
+/// Whether a row is one that an aggregate's FILTER lets through.
+pub fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|f| f.is_valid(row) && f.value(row))
 }
 

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
-use arrow::datatypes::{Float64Type, Int64Type};
+use arrow::datatypes::{Decimal128Type, Float64Type, Int64Type};
 use datafusion::datasource::MemTable;
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use governed::dispersion::Dispersion;
 use governed::exact::Tally;
+use governed::failure::class_of;
 use governed::measures::Total;
 use governed::session;
+use governed::wire::Class;
 
 /// A row: its number, its group, its value.
 type Row = (i64, i64, Option<f64>);
@@ -140,5 +142,37 @@ async fn groups_on_disk() {
     assert_eq!(keys.len(), all.len());
     for ((g, x), at) in keys.values().iter().zip(bits(&got, 1)).zip(0..) {
         assert_eq!(x, sum(all[g].iter().copied()), "row {at}");
+    }
+}
+
+/// Sums of decimals pass 38 digits, and 128 bits, on the way, and not at the end.
+#[tokio::test]
+async fn wide() {
+    const NINES: &str = "CAST('99999999999999999999999999999999999999' AS DECIMAL(38,0))";
+    let rows: Vec<Row> = (0..3000).map(|id| (id, id % 7, Some(0.0))).collect();
+    for (partitions, batch) in [(1, 8192), (3, 100), (2, 7)] {
+        let context = context(&rows, partitions, batch, None);
+        let x = format!("CASE WHEN id < 1000 THEN {NINES} WHEN id < 2000 THEN -{NINES} ELSE id - 2000 END");
+        for (sql, want) in [
+            (format!("SELECT sum({x}) AS s FROM t"), 499_500),
+            (format!("SELECT sum(s) AS s FROM (SELECT sum({x}) AS s FROM t GROUP BY id % 1000) u"), 499_500),
+            (
+                format!("SELECT sum(s) AS s FROM (SELECT sum({x}) FILTER (WHERE id >= 1999) AS s FROM t GROUP BY id % 1999) u"),
+                499_500 - (10i128.pow(38) - 1),
+            ),
+            (format!("SELECT sum(DISTINCT {x}) AS s FROM t"), 499_500),
+        ] {
+            let got = run(&context, &sql).await;
+            assert_eq!(got.column(0).as_primitive::<Decimal128Type>().value(0), want, "{sql}");
+        }
+        for sql in [
+            format!("SELECT sum({NINES}) AS s FROM t"),
+            format!("SELECT g, sum({NINES}) AS s FROM t GROUP BY g"),
+            format!("SELECT sum(DISTINCT {NINES} - id) AS s FROM t"),
+            format!("SELECT id, sum({NINES}) OVER (ORDER BY id ROWS 1 PRECEDING) AS s FROM t"),
+        ] {
+            let e = context.sql(&sql).await.unwrap().collect().await.unwrap_err();
+            assert_eq!(class_of(&e.to_string()), Class::Range, "{sql}: {e}");
+        }
     }
 }

@@ -90,7 +90,7 @@ static inline bool add_square(struct squares *q, struct pool *p, double x) {
 static bool add_all(struct dispersion *d, struct pool *p, const double *x, const uint64_t *valid, idx_t from, idx_t rows) {
 	if (!gatehouse_sum_add_all(&d->sum, p, x, valid, from, rows)) return false;
 	for (idx_t i = from; i < from + rows; i++) {
-		if ((valid == NULL || valid[i / 64] >> (i % 64) & 1) && !add_square(&d->squares, p, x[i])) return false;
+		if (is_valid(valid, i) && !add_square(&d->squares, p, x[i])) return false;
 	}
 	return true;
 }
@@ -214,14 +214,12 @@ static void update(handle info, handle input, states to) {
 	handle vector = duckdb_data_chunk_get_vector(input, 0);
 	const double *x = duckdb_vector_get_data(vector);
 	const uint64_t *valid = duckdb_vector_get_validity(vector);
-	idx_t same = 0;
-	while (same < rows && to[same] == to[0]) same++;
 	bool all = true;
-	if (same == rows && rows >= batch / 4) {
+	if (go_to_one(to, rows)) {
 		for (idx_t i = 0; i < rows && all; i += batch) all = add_all(state_of(to[0]), p, x, valid, i, rows - i < batch ? rows - i : batch);
 	} else {
 		for (idx_t i = 0; i < rows && all; i++) {
-			if (valid != NULL && !(valid[i / 64] >> (i % 64) & 1)) continue;
+			if (!is_valid(valid, i)) continue;
 			all = gatehouse_sum_add(&state_of(to[i])->sum, p, x[i]) && add_square(&state_of(to[i])->squares, p, x[i]);
 		}
 	}
@@ -261,8 +259,7 @@ static inline void finish(handle info, states from, handle result, idx_t count, 
 		const struct dispersion *d = state_of(from[i]);
 		idx_t at = offset + i;
 		if (d->sum.count < needed) {
-			duckdb_vector_ensure_validity_writable(result);
-			duckdb_vector_get_validity(result)[at / 64] &= ~((uint64_t)1 << (at % 64));
+			set_null(result, at);
 			continue;
 		}
 		if (d->sum.count >= most) {
@@ -286,7 +283,7 @@ static void finish_sem(handle info, states from, handle to, idx_t count, idx_t o
 int gatehouse_add_dispersions(void *connection, struct pool *p) {
 	static const struct {
 		const char *name;
-		void (*finish)(handle, states, handle, idx_t, idx_t);
+		finisher finish;
 	} all[] = {
 		{"__gw_var_samp", finish_var_samp},       {"__gw_var_pop", finish_var_pop}, {"__gw_stddev_samp", finish_stddev_samp},
 		{"__gw_stddev_pop", finish_stddev_pop}, {"__gw_sem", finish_sem},

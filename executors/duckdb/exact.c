@@ -153,7 +153,7 @@ bool gatehouse_sum_add_all(struct sum *s, struct pool *p, const double *x, const
 	int32_t some = -1;
 	uint64_t count = 0;
 	for (idx_t i = from; i < from + rows; i++) {
-		if (valid != NULL && !(valid[i / 64] >> (i % 64) & 1)) continue;
+		if (!is_valid(valid, i)) continue;
 		struct parts n;
 		count++;
 		if (!cut(x[i], &n)) {
@@ -252,14 +252,12 @@ static void update(handle info, handle input, states to) {
 	handle vector = duckdb_data_chunk_get_vector(input, 0);
 	const double *x = duckdb_vector_get_data(vector);
 	const uint64_t *valid = duckdb_vector_get_validity(vector);
-	idx_t same = 0;
-	while (same < rows && to[same] == to[0]) same++;
 	bool all = true;
-	if (same == rows && rows >= batch / 4) {
+	if (go_to_one(to, rows)) {
 		for (idx_t i = 0; i < rows && all; i += batch) all = gatehouse_sum_add_all(state_of(to[0]), p, x, valid, i, rows - i < batch ? rows - i : batch);
 	} else {
 		for (idx_t i = 0; i < rows && all; i++) {
-			if (valid == NULL || valid[i / 64] >> (i % 64) & 1) all = add(state_of(to[i]), p, x[i]);
+			if (is_valid(valid, i)) all = add(state_of(to[i]), p, x[i]);
 		}
 	}
 	if (!all) gatehouse_no_memory(info);
@@ -286,8 +284,7 @@ static void finish(handle info, states from, handle result, idx_t count, idx_t o
 		const struct sum *s = state_of(from[i]);
 		idx_t at = offset + i;
 		if (s->count == 0) {
-			duckdb_vector_ensure_validity_writable(result);
-			duckdb_vector_get_validity(result)[at / 64] &= ~((uint64_t)1 << (at % 64));
+			set_null(result, at);
 			continue;
 		}
 		if (s->count >= most) {

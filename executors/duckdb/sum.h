@@ -6,36 +6,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "capi.h"
+
 /* What exact.c and dispersion.c share: sums of doubles that are exact, see exact.c. */
-
-/* What is used of DuckDB's C interface. Its duckdb.h stands in the folder of another module. */
-typedef uint64_t idx_t;
-typedef struct gatehouse_opaque {
-	void *internal;
-} *handle;
-typedef handle *states;
-extern handle duckdb_create_aggregate_function(void);
-extern void duckdb_destroy_aggregate_function(handle *);
-extern void duckdb_aggregate_function_set_name(handle, const char *);
-extern void duckdb_aggregate_function_add_parameter(handle, handle);
-extern void duckdb_aggregate_function_set_return_type(handle, handle);
-extern void duckdb_aggregate_function_set_functions(handle, idx_t (*)(handle), void (*)(handle, handle), void (*)(handle, handle, states),
-                                                    void (*)(handle, states, states, idx_t),
-                                                    void (*)(handle, states, handle, idx_t, idx_t));
-extern void duckdb_aggregate_function_set_destructor(handle, void (*)(states, idx_t));
-extern void duckdb_aggregate_function_set_extra_info(handle, void *, void (*)(void *));
-extern void *duckdb_aggregate_function_get_extra_info(handle);
-extern void duckdb_aggregate_function_set_error(handle, const char *);
-extern int duckdb_register_aggregate_function(void *, handle);
-extern handle duckdb_create_logical_type(int);
-extern void duckdb_destroy_logical_type(handle *);
-extern handle duckdb_data_chunk_get_vector(handle, idx_t);
-extern idx_t duckdb_data_chunk_get_size(handle);
-extern void *duckdb_vector_get_data(handle);
-extern uint64_t *duckdb_vector_get_validity(handle);
-extern void duckdb_vector_ensure_validity_writable(handle);
-
-enum { type_double = 11, success = 0 };
 
 /* Place p counts 2^(26 p - 1074), and all_places are enough for every double. */
 enum { digit = 26, near_places = 6, all_places = 83, special_exponent = 0x7ff };
@@ -92,6 +65,13 @@ static inline bool cut(double x, struct parts *out) {
 
 enum { batch = 512 }; /* so many numbers of 2^53 at most have a sum in 64 bits */
 
+/* go_to_one reports whether all rows are of one group, and so many that they are better added in batches. */
+static inline bool go_to_one(states to, idx_t rows) {
+	idx_t same = 0;
+	while (same < rows && to[same] == to[0]) same++;
+	return same == rows && rows >= batch / 4;
+}
+
 /* The magnitude of a finite sum, as digits from place lowest on and what is carried out of them. */
 struct magnitude {
 	int64_t digits[all_places], carry, sign;
@@ -117,7 +97,7 @@ struct functions {
 	void (*init)(handle, handle);
 	void (*update)(handle, handle, states);
 	void (*combine)(handle, states, states, idx_t);
-	void (*finish)(handle, states, handle, idx_t, idx_t);
+	finisher finish;
 	void (*destroy)(states, idx_t);
 };
 

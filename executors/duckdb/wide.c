@@ -1,40 +1,13 @@
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "capi.h"
 #include "exact.h"
 
 /* Sums of integers of 128 bits, and of decimals that are kept in as many, which have room for every number on the way: only the end has to
    fit. The engine's own sum fails as soon as a part of it does not, so that whether it fails tells in which order rows came. See exact.c. */
 
-typedef uint64_t idx_t;
-typedef struct gatehouse_opaque {
-	void *internal;
-} *handle;
-typedef handle *states;
-extern handle duckdb_create_aggregate_function(void);
-extern void duckdb_destroy_aggregate_function(handle *);
-extern void duckdb_aggregate_function_set_name(handle, const char *);
-extern void duckdb_aggregate_function_add_parameter(handle, handle);
-extern void duckdb_aggregate_function_set_return_type(handle, handle);
-extern void duckdb_aggregate_function_set_functions(handle, idx_t (*)(handle), void (*)(handle, handle), void (*)(handle, handle, states),
-                                                    void (*)(handle, states, states, idx_t),
-                                                    void (*)(handle, states, handle, idx_t, idx_t));
-extern void duckdb_aggregate_function_set_extra_info(handle, void *, void (*)(void *));
-extern void *duckdb_aggregate_function_get_extra_info(handle);
-extern void duckdb_aggregate_function_set_error(handle, const char *);
-extern int duckdb_register_aggregate_function(void *, handle);
-extern handle duckdb_create_logical_type(int);
-extern handle duckdb_create_decimal_type(uint8_t, uint8_t);
-extern void duckdb_destroy_logical_type(handle *);
-extern handle duckdb_data_chunk_get_vector(handle, idx_t);
-extern idx_t duckdb_data_chunk_get_size(handle);
-extern void *duckdb_vector_get_data(handle);
-extern uint64_t *duckdb_vector_get_validity(handle);
-extern void duckdb_vector_ensure_validity_writable(handle);
-
-enum { type_double = 11, type_hugeint = 16, success = 0, digits = 38 };
+enum { digits = 38 };
 
 /* A number as the engine has it in its vectors. */
 struct huge {
@@ -85,7 +58,7 @@ static void update(handle info, handle input, states to) {
 	const struct huge *x = duckdb_vector_get_data(vector);
 	const uint64_t *valid = duckdb_vector_get_validity(vector);
 	for (idx_t i = 0; i < rows; i++) {
-		if (valid != NULL && !(valid[i / 64] >> (i % 64) & 1)) continue;
+		if (!is_valid(valid, i)) continue;
 		struct wide *s = state_of(to[i]);
 		plus(s, x[i].low, (uint64_t)x[i].high, x[i].high >> 63);
 		s->count++;
@@ -103,8 +76,7 @@ static void combine(handle info, states from, states to, idx_t count) {
 
 static bool is_null(const struct wide *s, handle result, idx_t at) {
 	if (s->count > 0) return false;
-	duckdb_vector_ensure_validity_writable(result);
-	duckdb_vector_get_validity(result)[at / 64] &= ~((uint64_t)1 << (at % 64));
+	set_null(result, at);
 	return true;
 }
 
@@ -134,8 +106,6 @@ static void finish_mean(handle info, states from, handle result, idx_t count, id
 		out[offset + i] = (double)((s->high < 0 ? -value : value) / ((long double)s->count * one));
 	}
 }
-
-typedef void (*finisher)(handle, states, handle, idx_t, idx_t);
 
 static int add_function(void *connection, const char *name, handle number, handle returned, int scale, finisher finish) {
 	handle f = duckdb_create_aggregate_function();

@@ -26,11 +26,9 @@ type demands struct {
 	every  int // of so many queries, the first one
 }
 
-// benchmark compares the cluster with the other executor, query by query, under each policy. The queries of refused, by name, do not run on the
-// cluster; each has its reason.
-func benchmark(t *testing.T, set tpc.Set, queries int, refused map[string]string, under []demands) {
+// folderOf is the folder of a benchmark's tables, with files of some megabytes.
+func folderOf(t testing.TB, set tpc.Set) string {
 	t.Helper()
-	c := sharedCluster(t)
 	home, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
@@ -42,6 +40,15 @@ func benchmark(t *testing.T, set tpc.Set, queries int, refused map[string]string
 	if err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+// benchmark compares the cluster with the other executor, query by query, under each policy. The queries of refused, by name, do not run on the
+// cluster; each has its reason.
+func benchmark(t *testing.T, set tpc.Set, queries int, refused map[string]string, under []demands) {
+	t.Helper()
+	c := sharedCluster(t)
+	dir := folderOf(t, set)
 	// Small groups, so that both executors read each larger table.
 	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 20 }), dir, string(set))
 	local := executortest.Over(t, inProcess(t), dir, string(set))

@@ -1,9 +1,6 @@
 package ballista
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -79,17 +76,7 @@ func TestFits(t *testing.T) {
 // A result of more parts than are asked for at once comes whole, and in its order if it has one.
 func TestManyParts(t *testing.T) {
 	c := sharedCluster(t)
-	home, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := tpc.Open(t.Context(), tpc.Config{Cache: filepath.Join(home, "gatehouse"), Script: "../../testdata/tpc/generate.sh"}, tpc.TPCH)
-	if errors.Is(err, tpc.ErrNoGenerator) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := folderOf(t, tpc.TPCH)
 	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 1 << 20 }), dir, string(tpc.TPCH))
 	local := executortest.Over(t, inProcess(t), dir, string(tpc.TPCH))
 	for text, ordered := range map[string]bool{

@@ -18,6 +18,7 @@ import (
 	"gatehouse/executors"
 	"gatehouse/executors/ballista/cluster"
 	"gatehouse/executors/ballista/wire"
+	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 	"gatehouse/objects/objectstest"
 )
@@ -213,7 +214,7 @@ func TestSealedOnce(t *testing.T) {
 	server := objectstest.Start(t)
 	c := startWith(t, cluster.Config{Stores: []string{server.Endpoint}, Executors: 1})
 	l := newLake(t, server, server.Store(t, server.Reader))
-	pipeline := executortest.Over(t, c.inStore(t, l, func(c *Config) { c.GroupBytes = 1 << 20 }), tpch(t), "tpch")
+	pipeline := executortest.Over(t, c.inStore(t, l, func(c *Config) { c.GroupBytes = 1 << 20 }), folderOf(t, tpc.TPCH), "tpch")
 	f := &forger{t, pipeline.Executor.(*ashore).Executor, pipeline, l}
 	_, s := f.statement(executortest.Alice, "SELECT o_orderkey FROM orders", nil)
 	sealed := map[string]bool{}

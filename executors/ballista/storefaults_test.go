@@ -9,7 +9,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -95,30 +94,13 @@ func (g *gate) store(t testing.TB, server *objectstest.Server, change func(*s3.C
 	return store
 }
 
-// tpch is the folder of a benchmark's tables, with files of some megabytes.
-func tpch(t testing.TB) string {
-	t.Helper()
-	home, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := tpc.Open(t.Context(), tpc.Config{Cache: filepath.Join(home, "gatehouse"), Script: "../../testdata/tpc/generate.sh"}, tpc.TPCH)
-	if errors.Is(err, tpc.ErrNoGenerator) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 const sums = "SELECT count(*) AS n, sum(o_totalprice) AS s, min(o_comment) AS c FROM orders"
 
 // TestStoreFaults: what passes is tried again; the rest ends a statement with its kind, and the next one runs.
 func TestStoreFaults(t *testing.T) {
 	server := objectstest.Start(t)
 	g := newGate(t, server)
-	dir := tpch(t)
+	dir := folderOf(t, tpc.TPCH)
 	l := newLake(t, server, g.store(t, server, nil))
 	p := executortest.Over(t, startWith(t, cluster.Config{Stores: []string{g.URL}}).inStore(t, l, nil), dir, "tpch")
 	want, err := p.Rows(t.Context(), sums, nil)
@@ -236,7 +218,7 @@ func TestStoreCancel(t *testing.T) {
 	server := objectstest.Start(t)
 	g := newGate(t, server)
 	l := newLake(t, server, g.store(t, server, nil))
-	p := executortest.Over(t, startWith(t, cluster.Config{Stores: []string{g.URL}}).inStore(t, l, nil), tpch(t), "tpch")
+	p := executortest.Over(t, startWith(t, cluster.Config{Stores: []string{g.URL}}).inStore(t, l, nil), folderOf(t, tpc.TPCH), "tpch")
 	arrived, left := make(chan struct{}), make(chan struct{})
 	g.set(func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if n != 2 {

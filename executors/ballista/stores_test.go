@@ -23,6 +23,7 @@ import (
 	"gatehouse/catalog/catalogtest"
 	"gatehouse/executors"
 	"gatehouse/executors/ballista/cluster"
+	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 	"gatehouse/objects"
 	"gatehouse/objects/objectstest"
@@ -174,15 +175,10 @@ func TestZooInStore(t *testing.T) {
 	local := executortest.Zoo(t, inProcess(t))
 	read := 0
 	for _, z := range catalogtest.ZooTables(t) {
-		name := z.Namespace + "." + z.Table
-		if z.Class != "ok" || z.ID != name && !strings.HasSuffix(z.ID, "@lineage") {
+		text, ok := wholeOf(z)
+		if !ok {
 			continue
 		}
-		columns := []string{"*"}
-		if strings.HasSuffix(z.ID, "@lineage") {
-			columns = z.Columns
-		}
-		text := "SELECT " + strings.Join(columns, ", ") + ` FROM "` + z.Namespace + `"."` + z.Table + `"`
 		t.Run(z.ID, func(t *testing.T) {
 			if _, ok := unread[z.ID]; ok {
 				t.Skip("the cluster does not read it")
@@ -235,7 +231,7 @@ func TestStoreRequests(t *testing.T) {
 	g := newGate(t, server)
 	c := startWith(t, cluster.Config{Stores: []string{g.URL}, Executors: 1})
 	l := newLake(t, server, g.store(t, server, nil))
-	p := executortest.Over(t, c.inStore(t, l, nil), tpch(t), "tpch")
+	p := executortest.Over(t, c.inStore(t, l, nil), folderOf(t, tpc.TPCH), "tpch")
 	for _, q := range []struct {
 		text string
 		part float64 // of the file, at most

@@ -20,6 +20,7 @@ import (
 	"gatehouse/executors"
 	"gatehouse/executors/ballista/cluster"
 	"gatehouse/executors/ballista/clustertest"
+	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 	"gatehouse/objects/objectstest"
 )
@@ -68,7 +69,7 @@ func TestStoreSecrets(t *testing.T) {
 			x = made.(*ashore).Executor
 		}
 		return made, err
-	}, tpch(t), "tpch")
+	}, folderOf(t, tpc.TPCH), "tpch")
 	arrived, answer := make(chan *http.Request), make(chan struct{})
 	g.set(func(n int, w http.ResponseWriter, r *http.Request) bool {
 		if n != 2 {

@@ -21,6 +21,7 @@ import (
 
 	"gatehouse/executors"
 	"gatehouse/executors/ballista/cluster"
+	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 	"gatehouse/objects/objectstest"
 	"gatehouse/objects/s3"
@@ -107,7 +108,7 @@ func BenchmarkStore(b *testing.B) {
 	server := objectstest.Start(b)
 	g := newGate(b, server)
 	c := startWith(b, cluster.Config{Stores: []string{server.Endpoint, g.URL}})
-	dir := tpch(b)
+	dir := folderOf(b, tpc.TPCH)
 	near, far := newLake(b, server, server.Store(b, server.Reader)), newLake(b, server, g.store(b, server, nil))
 	g.set(nil)
 	g.delay = 20 * time.Millisecond

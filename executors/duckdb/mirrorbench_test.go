@@ -6,13 +6,11 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"gatehouse/executors"
-	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 	"gatehouse/objects/objectstest"
 	"gatehouse/objects/s3"
@@ -80,14 +78,7 @@ func BenchmarkMirror(b *testing.B) {
 	if scale == "" {
 		scale = "1"
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		b.Skip(err)
-	}
-	folder, err := tpc.Open(b.Context(), tpc.Config{Cache: filepath.Join(cache, "gatehouse"), Script: "../../testdata/tpc/generate.sh", Scale: scale}, tpc.TPCH)
-	if err != nil {
-		b.Skip(err)
-	}
+	folder := tpchFolder(b, scale)
 	server := objectstest.Start(b)
 	config := server.Config(server.Reader, "s")
 	far := config

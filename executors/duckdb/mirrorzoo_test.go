@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -115,17 +116,27 @@ func TestZooInStore(t *testing.T) {
 	}
 }
 
+// tpchFolder is the folder of TPC-H's tables at a scale factor, the usual one if that is empty.
+func tpchFolder(t testing.TB, scale string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := tpc.Open(t.Context(), tpc.Config{Cache: filepath.Join(cache, "gatehouse"), Script: "../../testdata/tpc/generate.sh", Scale: scale}, tpc.TPCH)
+	if errors.Is(err, tpc.ErrNoGenerator) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
 // TestTPCHInStore answers the queries of TPC-H out of a store, by the smallest parts, as out of local files: with joins the engine leaves out
 // row groups and rows by what it learns while it runs.
 func TestTPCHInStore(t *testing.T) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Skip(err)
-	}
-	folder, err := tpc.Open(t.Context(), tpc.Config{Cache: filepath.Join(cache, "gatehouse"), Script: "../../testdata/tpc/generate.sh"}, tpc.TPCH)
-	if err != nil {
-		t.Skip(err)
-	}
+	folder := tpchFolder(t, "")
 	queries, err := filepath.Glob("../../classify/testdata/queries/tpch/*.sql")
 	if err != nil || len(queries) != 22 {
 		t.Fatal(len(queries), err)

@@ -14,12 +14,13 @@ import (
 
 const clusterHelp = `Usage: gatehouse cluster [options]
        gatehouse cluster material --scheduler HOST --executor HOST [--executor HOST …] [options]
+       gatehouse cluster rotate [--dir FOLDER]
 
 Runs one scheduler and some executors on loopback until it is interrupted. On first use it makes what they and a gateway need to trust
 each other: certificates of two authorities, and the key that signs task credentials. "make cluster" builds the programs, which need
 Rust, and then runs this. A process that ends is started again.
 
-"material" writes what a cluster of several machines needs: a folder for each process.
+"material" writes what a cluster of several machines needs: a folder for each process. "rotate" replaces the executors' key.
 
 Examples:
   gatehouse cluster --dir ./cluster --executors 2
@@ -30,8 +31,13 @@ Options:
 
 // runCluster is "gatehouse cluster".
 func runCluster(ctx context.Context, args []string, env environment) int {
-	if len(args) > 0 && args[0] == "material" {
-		return runMaterial(args[1:], env)
+	if len(args) > 0 {
+		switch args[0] {
+		case "material":
+			return runMaterial(args[1:], env)
+		case "rotate":
+			return runRotate(args[1:], env)
+		}
 	}
 	fs := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	fs.SetOutput(env.stderr)
@@ -139,6 +145,44 @@ func runMaterial(args []string, env environment) int {
 		return exitFailure
 	}
 	fmt.Fprintf(env.stdout, "%s has a folder for each process, valid for a year. The authorities' keys in it belong on no machine of the cluster.\n", m.Dir)
+	return exitOK
+}
+
+const rotateHelp = `Usage: gatehouse cluster rotate [options]
+
+Makes a new key for executors, for which gateways seal the URLs of files in object stores, beside the one before, which ends in an hour. Processes on
+this folder take it at once. Of a cluster of several machines, copy the new seal.key to each executor, and then seal.json to the gateway, within the hour.
+
+Example:
+  gatehouse cluster rotate --dir material
+
+Options:
+`
+
+// runRotate is "gatehouse cluster rotate".
+func runRotate(args []string, env environment) int {
+	fs := flag.NewFlagSet("cluster rotate", flag.ContinueOnError)
+	fs.SetOutput(env.stderr)
+	dir := fs.String("dir", "material", "`folder` of a cluster, or of the material of one")
+	fs.Usage = func() {
+		fmt.Fprint(env.stderr, rotateHelp)
+		fs.PrintDefaults()
+	}
+	if err := fs.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitOK
+		}
+		return exitUsage
+	}
+	if fs.NArg() > 0 {
+		fs.Usage()
+		return exitUsage
+	}
+	if err := cluster.RotateSealKey(*dir); err != nil {
+		fmt.Fprintln(env.stderr, "gatehouse cluster rotate:", err)
+		return exitFailure
+	}
+	fmt.Fprintf(env.stdout, "The executors' key of %s is new; the one before ends in an hour.\n", *dir)
 	return exitOK
 }
 

@@ -43,8 +43,8 @@ type Config struct {
 	Verifier   auth.Verifier // checks the credentials of plans
 	Issuer     string        // the gateway's name in credentials; "" accepts any that Verifier does, and signs as Minter does
 	Minter     auth.Minter   // signs the credentials of task groups; the executors have its public key
-	// Executors is the key for what only the cluster's executors may know. Without it they read no object store.
-	Executors hpke.PublicKey
+	// Executors tells, for each scan, the key for what only the cluster's executors may know. Without it they read no object store.
+	Executors func() hpke.PublicKey
 	Scheduler string // host and port of the scheduler's service for gateways
 	// TLS has the gateway's certificate, and as roots the authority of the cluster.
 	TLS *tls.Config

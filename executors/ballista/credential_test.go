@@ -5,6 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -236,5 +239,33 @@ func kind(t *testing.T, err error, want executors.Kind) {
 	e, ok := errors.AsType[*executors.Error](err)
 	if !ok || e.Kind != want {
 		t.Errorf("got %v (%v), want kind %d", err, errors.Unwrap(err), want)
+	}
+}
+
+// TestTaskKeysReplaced takes the gateway's key out of the executors' file, and puts it back: they look at the file when they use it.
+func TestTaskKeysReplaced(t *testing.T) {
+	c := startCluster(t)
+	p := executortest.Zoo(t, c.opener(t, nil))
+	file := filepath.Join(c.dir, "keys.json")
+	ours, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := base64.RawURLEncoding.EncodeToString(sealKey(t).Bytes())
+	for _, s := range []struct {
+		text []byte
+		runs bool
+	}{
+		{ours, true},
+		{regexp.MustCompile(`"x": *"[^"]*"`).ReplaceAll(ours, []byte(`"x":"`+other+`"`)), false},
+		{ours, true},
+	} {
+		write(t, file, s.text)
+		_, err := p.Rows(t.Context(), "SELECT id FROM orders", nil)
+		if s.runs && err != nil {
+			t.Errorf("%v (%v)", err, errors.Unwrap(err))
+		} else if !s.runs {
+			kind(t, err, executors.KindCredential)
+		}
 	}
 }

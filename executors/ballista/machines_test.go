@@ -204,7 +204,7 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// sealRotates: material that is written again has the same key for executors, or a new one if that was taken away, beside the one before.
+// sealRotates: material that is written again has the same key for executors; rotated, each process gets a new one, beside those before.
 func sealRotates(t *testing.T, m cluster.Machines) {
 	t.Helper()
 	keys := func() (gateway, executor string) {
@@ -217,7 +217,7 @@ func sealRotates(t *testing.T, m cluster.Machines) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return base64.RawURLEncoding.EncodeToString(key.Bytes()), string(text)
+		return base64.RawURLEncoding.EncodeToString(key().Bytes()), string(text)
 	}
 	public, private := keys()
 	again := func() {
@@ -231,14 +231,18 @@ func sealRotates(t *testing.T, m cluster.Machines) {
 			t.Error("the executors' key is another one")
 		}
 	}
-	for range 2 {
-		if err := os.Remove(filepath.Join(m.Dir, "seal.json")); err != nil {
+	for i := range 3 {
+		if err := cluster.RotateSealKey(m.Dir); err != nil {
 			t.Fatal(err)
 		}
-		again()
 		p, x := keys()
-		if p == public || !strings.Contains(x, p) || !strings.Contains(x, public) || strings.Count(x, `"d"`) != 2 {
+		if p == public || !strings.Contains(x, p) || !strings.Contains(x, public) || strings.Count(x, `"d"`) != i+2 || strings.Count(x, `"exp"`) != i+1 {
 			t.Errorf("the gateway seals for %s, before it did for %s; executors have\n%s", p, public, x)
+		}
+		if again(); true {
+			if q, y := keys(); q != p || y != x {
+				t.Error("material that is written again has another key")
+			}
 		}
 		public = p
 	}

@@ -27,17 +27,21 @@ const slack = 10 * time.Second
 
 // locations signs the URLs by which executors read the files of one scan, each file's once.
 type locations struct {
-	x     *Executor
+	to    hpke.PublicKey // nil if none of them is to be sealed
 	scan  *plan.Scan
 	until time.Time
 	urls  map[string]string
 }
 
 func (x *Executor) locations(p *plan.Plan, s *plan.Scan) (*locations, error) {
-	if s.Objects != nil && x.config.Executors == nil {
-		return nil, unsupported("reading object stores: its executors have no key", errors.New("gatehouse cluster material makes one"))
+	var to hpke.PublicKey
+	if s.Objects != nil {
+		if x.config.Executors == nil {
+			return nil, unsupported("reading object stores: its executors have no key", errors.New("gatehouse cluster material makes one"))
+		}
+		to = x.config.Executors()
 	}
-	return &locations{x, s, p.Deadline().Add(slack), map[string]string{}}, nil
+	return &locations{to, s, p.Deadline().Add(slack), map[string]string{}}, nil
 }
 
 // of returns a URL that lets its bearer read an object, and nothing else; of a local file, none.
@@ -81,7 +85,7 @@ func (l *locations) seal(ctx context.Context, p *wire.Payload, id string) error 
 	if err != nil {
 		return internal("%w", err)
 	}
-	p.Sealed, err = sealed(l.x.config.Executors, text, p.Query, p.Relation, id)
+	p.Sealed, err = sealed(l.to, text, p.Query, p.Relation, id)
 	return err
 }
 

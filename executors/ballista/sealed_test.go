@@ -1,14 +1,18 @@
 package ballista
 
 import (
+	"bytes"
 	"crypto/ecdh"
 	"crypto/hpke"
-	"crypto/rand"
 	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,17 +28,13 @@ import (
 )
 
 // sealKey is a new key for executors.
-func sealKey(t *testing.T) (*ecdh.PrivateKey, hpke.PublicKey) {
+func sealKey(t *testing.T) hpke.PublicKey {
 	t.Helper()
-	private, err := ecdh.X25519().GenerateKey(rand.Reader)
+	private, err := hpke.DHKEM(ecdh.X25519()).GenerateKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	public, err := hpke.NewDHKEMPublicKey(private.PublicKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return private, public
+	return private.PublicKey()
 }
 
 // TestSealed sends what a dishonest scheduler could make of sealed URLs, and what would be left of their seal if it could sign, too: the class is
@@ -101,8 +101,8 @@ func TestSealed(t *testing.T) {
 	calls := 0
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { calls++ }))
 	t.Cleanup(elsewhere.Close)
-	ours := f.x.config.Executors
-	_, other := sealKey(t)
+	ours := f.x.config.Executors()
+	other := sealKey(t)
 	same := func(all *wire.Locations) *wire.Locations { return all }
 	at := func(url string) func(all *wire.Locations) *wire.Locations {
 		return func(*wire.Locations) *wire.Locations { return &wire.Locations{Files: []string{url}} }
@@ -177,35 +177,83 @@ func orElse(s, other string) string {
 	return s
 }
 
-// TestSealRotation adds a second key for executors, and lets the gateway seal for it.
+// TestSealRotation replaces the executors' key under processes that run: the next statement has the new one, whoever sealed for the one before is
+// served for an hour more, and no longer; what cannot be used changes nothing.
 func TestSealRotation(t *testing.T) {
 	server := objectstest.Start(t)
 	c := startWith(t, cluster.Config{Stores: []string{server.Endpoint}})
 	l := newLake(t, server, server.Store(t, server.Reader))
-	one, _ := sealKey(t)
-	two, second := sealKey(t)
-	p := executortest.Zoo(t, c.inStore(t, l, func(c *Config) { c.Executors = second }))
-	rows := func() error {
+	ours := func(change func(*Config)) *executortest.Pipeline { return executortest.Zoo(t, c.inStore(t, l, change)) }
+	current := ours(nil)
+	private := filepath.Join(c.dir, "seal.key")
+	first := current.Executor.(*ashore).config.Executors()
+	// A gateway that was not told of a new key.
+	late := ours(func(c *Config) { c.Executors = func() hpke.PublicKey { return first } })
+	rows := func(p *executortest.Pipeline) error {
 		_, err := p.Rows(t.Context(), "SELECT id FROM orders", nil)
 		return err
 	}
-	kind(t, rows(), executors.KindCredential)
-	if err := cluster.WriteSealKeys(c.dir, two, one); err != nil {
+	both := func(wantLate bool) {
+		t.Helper()
+		if err := rows(current); err != nil {
+			t.Errorf("%v (%v)", err, errors.Unwrap(err))
+		}
+		if err := rows(late); wantLate && err != nil {
+			t.Errorf("by the key before: %v (%v)", err, errors.Unwrap(err))
+		} else if !wantLate {
+			kind(t, err, executors.KindCredential)
+		}
+	}
+	both(true)
+	if err := cluster.RotateSealKey(c.dir); err != nil {
 		t.Fatal(err)
 	}
-	if key, err := cluster.SealKey(c.dir); err != nil || thumbprint(key) != thumbprint(second) {
-		t.Errorf("the gateway takes %v, %v", key, err)
+	second := current.Executor.(*ashore).config.Executors()
+	if thumbprint(second) == thumbprint(first) {
+		t.Fatal("the key is the same")
 	}
-	// Executors look at the file again once it has been a while.
-	for end := time.Now().Add(20 * time.Second); ; {
-		err := rows()
-		if err == nil {
-			return
-		}
-		kind(t, err, executors.KindCredential)
-		if time.Now().After(end) {
-			t.Fatal("the new key is not accepted")
-		}
+	both(true)
+	text, err := os.ReadFile(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := regexp.MustCompile(`"exp": (\d+)`).FindSubmatch(text)
+	if end == nil {
+		t.Fatalf("the key before has no end: %s", text)
+	}
+	if at, _ := strconv.ParseInt(string(end[1]), 10, 64); time.Until(time.Unix(at, 0)) > time.Hour+2*time.Minute || time.Until(time.Unix(at, 0)) < time.Hour {
+		t.Errorf("the key before ends at %d", at)
+	}
+	// Half copied, on both sides.
+	public := filepath.Join(c.dir, "seal.json")
+	whole, err := os.ReadFile(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, private, text[:len(text)/2])
+	write(t, public, whole[:len(whole)/2])
+	both(true)
+	write(t, public, whole)
+	// An hour later.
+	write(t, private, bytes.Replace(text, end[1], []byte("1700000000"), 1))
+	both(false)
+	// It goes with the next rotation.
+	if err := cluster.RotateSealKey(c.dir); err != nil {
+		t.Fatal(err)
+	}
+	if text, err = os.ReadFile(private); err != nil || bytes.Count(text, []byte(`"d"`)) != 2 {
+		t.Errorf("%s, %v", text, err)
+	}
+	both(false)
+	if err := cluster.RotateSealKey(t.TempDir()); err == nil {
+		t.Error("a folder without a key is rotated")
+	}
+}
+
+func write(t *testing.T, file string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

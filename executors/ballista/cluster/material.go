@@ -191,12 +191,7 @@ func WriteKeys(dir, issuer string, keys ...ed25519.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	// Executors may read it at any time, so that it is replaced and not written over.
-	part := filepath.Join(dir, ".keys.json")
-	if err := os.WriteFile(part, text, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(part, filepath.Join(dir, "keys.json"))
+	return replace(dir, "keys.json", text, 0o644)
 }
 
 // GatewayTLS is what a gateway shows to the cluster of dir, and trusts there.

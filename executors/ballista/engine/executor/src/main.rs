@@ -124,7 +124,7 @@ fn executor(config: &Config, work: &str, port: u16, grpc_port: u16, jobs: &Arc<J
     };
     let vault = config.seal.as_deref().map(Vault::open).transpose()?;
     let runner = Arc::new(Runner {
-        guard: Guard::open(config.keys.clone(), vault)?,
+        guard: Guard::open(&config.keys, vault)?,
         state: session::builder(session::configure(SessionConfig::new())).build(),
         stores: Stores::new(&config.stores, config.store_authorities.as_deref())?,
         ends: Arc::clone(jobs) as Arc<dyn Ends>,

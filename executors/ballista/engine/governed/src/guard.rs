@@ -1,61 +1,46 @@
 //! The guard of an executor: it lets a task group run only with the credential that was minted for it.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Mutex, RwLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::sync::Mutex;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use datafusion::error::{DataFusionError, Result};
 use serde::Deserialize;
 
 use crate::failure::{failure, unsupported};
+use crate::keys::{self, Jwk, KeyFile};
 use crate::payload::{Payload, Urls};
 use crate::seal::Vault;
 use crate::stores::Stores;
-use crate::token::{Claims, Keys, hash};
+use crate::token::{Claims, Keys, hash, now};
 use crate::wire::{Class, Sealed};
-
-/// How often the file of keys is looked at again for a token that no key fits.
-const RELOAD: Duration = Duration::from_secs(5);
 
 /// The public half of the gateway's keys, as `keys.json` has them.
 #[derive(Deserialize)]
-struct KeyFile {
+struct Signers {
     issuer: String,
     keys: Vec<Jwk>,
 }
 
-#[derive(Deserialize)]
-struct Jwk {
-    kty: String,
-    crv: String,
-    x: String,
-}
-
 /// Verifies credentials inside execution, with public keys only.
 pub struct Guard {
-    path: PathBuf,
-    keys: RwLock<(Keys, Instant)>,
+    keys: KeyFile<Keys>,
     /// Which job presented a token first, by token, with the token's expiry.
     seen: Mutex<HashMap<String, (String, i64)>>,
     vault: Option<Vault>,
 }
 
 impl Guard {
-    /// Reads the keys. The file may change later: a new key is found when a token of it arrives.
-    /// `vault` opens what gateways seal; without it only local files are read.
-    pub fn open(path: PathBuf, vault: Option<Vault>) -> Result<Self> {
-        let keys = load(&path)?;
-        Ok(Self { path, keys: RwLock::new((keys, Instant::now())), seen: Mutex::default(), vault })
+    /// Reads the keys, whose file may change later. `vault` opens what gateways seal; without it only local files are read.
+    pub fn open(path: &Path, vault: Option<Vault>) -> Result<Self> {
+        Ok(Self { keys: KeyFile::open(path, signers)?, seen: Mutex::default(), vault })
     }
 
     /// Checks that the token is for these bytes, in this query and relation, and that no other job has used it. A retry of a task, or
     /// several tasks that read the same group, present it again within one job.
     pub fn admit(&self, place: &Place<'_>, bytes: &[u8], token: &str, stores: &Stores) -> Result<Payload> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64);
-        let claims = self.verify(token, now).map_err(|why| refused(place, why))?;
+        let now = now();
+        let claims = self.keys.now().verify(token, now).map_err(|why| refused(place, why))?;
         if claims.digest != hash(bytes) {
             return Err(refused(place, "it is for another payload"));
         }
@@ -92,20 +77,6 @@ impl Guard {
         Ok(Urls::new(urls(locations.files)?, urls(locations.equality)?))
     }
 
-    fn verify(&self, token: &str, now: i64) -> std::result::Result<Claims, &'static str> {
-        let (first, age) = {
-            let keys = self.keys.read().expect("keys");
-            (keys.0.verify(token, now), keys.1.elapsed())
-        };
-        if first.is_ok() || age < RELOAD {
-            return first;
-        }
-        let Ok(fresh) = load(&self.path) else { return first };
-        let mut keys = self.keys.write().expect("keys");
-        *keys = (fresh, Instant::now());
-        keys.0.verify(token, now)
-    }
-
     fn once(&self, place: &Place<'_>, claims: &Claims, now: i64) -> Result<()> {
         let mut seen = self.seen.lock().expect("seen");
         seen.retain(|_, (_, expires)| *expires > now);
@@ -129,17 +100,8 @@ fn refused(place: &Place<'_>, why: &str) -> DataFusionError {
     failure(Class::Credential, format!("the credential of relation {} was refused: {why}", place.relation))
 }
 
-fn load(path: &PathBuf) -> Result<Keys> {
-    let text = std::fs::read(path)?;
-    let bad = |_: String| DataFusionError::Configuration(format!("{}: no set of Ed25519 keys", path.display()));
-    let file: KeyFile = serde_json::from_slice(&text).map_err(|e| bad(e.to_string()))?;
-    let mut keys = Vec::new();
-    for k in &file.keys {
-        let raw = URL_SAFE_NO_PAD.decode(&k.x).map_err(|e| bad(e.to_string()))?;
-        if k.kty != "OKP" || k.crv != "Ed25519" {
-            return Err(bad(String::new()));
-        }
-        keys.push(<[u8; 32]>::try_from(raw).map_err(|_| bad(String::new()))?);
-    }
-    Ok(Keys::new(&file.issuer, keys))
+fn signers(text: &[u8]) -> Option<Keys> {
+    let file: Signers = keys::parse(text)?;
+    let keys: Option<Vec<_>> = file.keys.iter().map(|k| k.public("Ed25519")).collect();
+    Some(Keys::new(&file.issuer, keys?))
 }

@@ -1,19 +1,16 @@
 //! What gateways seal for executors: the URLs of a task group's files. Whoever passes them on in between cannot open them.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::RwLock;
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use orion::hazardous::hpke::{DHKEM_X25519_SHA256_CHACHA20, ModeBase};
 use orion::hazardous::kem::x25519_hkdf_sha256::{PrivateKey, PublicKey};
 use prost::Message;
 use serde::Deserialize;
 
-use crate::token::thumbprint;
+use crate::keys::{self, Jwk, KeyFile};
+use crate::token::{now, thumbprint};
 use crate::wire::{Locations, Sealed};
 
 /// What is sealed, for HPKE: nothing of another use of the same key opens here.
@@ -22,56 +19,34 @@ const INFO: &[u8] = b"gatehouse locations 1";
 /// The bytes of a message that its authentication takes.
 const TAG: usize = 16;
 
-/// How often the file of keys is looked at again for a message that no key fits.
-const RELOAD: Duration = Duration::from_secs(5);
-
 /// The executors' keys as `seal.key` has them: two while one is rotated.
 #[derive(Deserialize)]
-struct KeyFile {
+struct Set {
     keys: Vec<Jwk>,
 }
 
-#[derive(Deserialize)]
-struct Jwk {
-    kty: String,
-    crv: String,
-    x: String,
-    d: String,
-}
-
-type Keys = HashMap<String, PrivateKey>;
+/// Keys by their thumbprints, and when they end.
+type Keys = HashMap<String, (PrivateKey, Option<i64>)>;
 
 /// Opens what is sealed for the executors of a cluster.
-pub struct Vault {
-    path: PathBuf,
-    keys: RwLock<(Keys, Instant)>,
-}
+pub struct Vault(KeyFile<Keys>);
 
 impl Vault {
-    /// Reads the keys. The file may change later: a new key is found when a message for it arrives.
+    /// Reads the keys, whose file may change later.
     pub fn open(path: &Path) -> Result<Self> {
-        Ok(Self { path: path.to_owned(), keys: RwLock::new((load(path)?, Instant::now())) })
+        KeyFile::open(path, load).map(Self)
     }
 
     /// Returns the locations that were sealed for one task group. The reason of a refusal is for the log.
     pub fn unseal(&self, sealed: &Sealed, query: &str, relation: &str, token: &str) -> std::result::Result<Locations, &'static str> {
         let context = format!("{query}\0{relation}\0{token}");
-        {
-            let keys = self.keys.read().expect("keys");
-            match keys.0.get(&sealed.key) {
-                Some(key) => return unseal(key, sealed, &context),
-                None if keys.1.elapsed() < RELOAD => return Err(UNKNOWN),
-                None => {}
-            }
+        match self.0.now().get(&sealed.key) {
+            None => Err("its locations are sealed for a key that is not here"),
+            Some((_, Some(end))) if *end <= now() => Err("its locations are sealed for a key that has ended"),
+            Some((key, _)) => unseal(key, sealed, &context),
         }
-        let fresh = load(&self.path).map_err(|_| UNKNOWN)?;
-        let mut keys = self.keys.write().expect("keys");
-        *keys = (fresh, Instant::now());
-        keys.0.get(&sealed.key).map_or(Err(UNKNOWN), |key| unseal(key, sealed, &context))
     }
 }
-
-const UNKNOWN: &str = "its locations are sealed for a key that is not here";
 
 fn unseal(key: &PrivateKey, sealed: &Sealed, context: &str) -> std::result::Result<Locations, &'static str> {
     let bad = "its locations are sealed for another task group, or damaged";
@@ -83,27 +58,24 @@ fn unseal(key: &PrivateKey, sealed: &Sealed, context: &str) -> std::result::Resu
     Locations::decode(&text[..]).map_err(|_| "its locations cannot be read")
 }
 
-fn load(path: &Path) -> Result<Keys> {
-    let bad = || DataFusionError::Configuration(format!("{}: no set of X25519 keys", path.display()));
-    let file: KeyFile = serde_json::from_slice(&std::fs::read(path)?).map_err(|_| bad())?;
+fn load(text: &[u8]) -> Option<Keys> {
     let mut keys = Keys::new();
-    for k in &file.keys {
-        if k.kty != "OKP" || k.crv != "X25519" {
-            return Err(bad());
+    for k in keys::parse::<Set>(text)?.keys {
+        let secret = PrivateKey::from(k.private()?);
+        let public = PublicKey::try_from(&secret).ok()?;
+        if k.public("X25519")?.as_slice() != public.as_ref() {
+            return None;
         }
-        let secret: [u8; 32] = URL_SAFE_NO_PAD.decode(&k.d).ok().and_then(|d| d.try_into().ok()).ok_or_else(bad)?;
-        let secret = PrivateKey::from(secret);
-        let public = PublicKey::try_from(&secret).map_err(|_| bad())?;
-        if URL_SAFE_NO_PAD.encode(public.as_ref()) != k.x {
-            return Err(bad());
-        }
-        keys.insert(thumbprint("X25519", public.as_ref()), secret);
+        keys.insert(thumbprint("X25519", public.as_ref()), (secret, k.exp));
     }
-    if keys.is_empty() { Err(bad()) } else { Ok(keys) }
+    (!keys.is_empty()).then_some(keys)
 }
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
     use super::*;
 
     fn vault(name: &str, keys: &str) -> Result<Vault> {
@@ -151,6 +123,16 @@ mod tests {
         }
         for key in ["", "x", &other] {
             assert!(v.unseal(&Sealed { key: key.into(), ..sealed.clone() }, "q", "r", "t").is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_key_ends() {
+        let (one, kid, public) = jwk(1);
+        let sealed = seal(&public, &kid, "q\0r\0t");
+        for (end, opens) in [(now() - 1, false), (now() + 60, true)] {
+            let v = vault("ends", &format!(r#"{{"keys":[{}]}}"#, one.replace(r#"{"kty""#, &format!(r#"{{"exp":{end},"kty""#)))).expect("keys");
+            assert_eq!(v.unseal(&sealed, "q", "r", "t").is_ok(), opens, "{end}");
         }
     }
 

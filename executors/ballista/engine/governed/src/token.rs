@@ -1,6 +1,7 @@
 //! Task credentials: EdDSA JWTs (RFC 8037), accepted in exactly the form in which the gateway writes them.
 
 use std::collections::HashMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -103,6 +104,11 @@ fn written(claims: &Claims) -> Option<Vec<u8>> {
 
 fn decode(part: &str) -> Result<Vec<u8>, &'static str> {
     URL_SAFE_NO_PAD.decode(part).map_err(|_| "it is no base64")
+}
+
+/// The time, in seconds since 1970.
+pub(crate) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() as i64)
 }
 
 /// The JWK thumbprint (RFC 7638, RFC 8037 appendix A.3) of a key of a curve.

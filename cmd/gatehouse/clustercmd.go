@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"gatehouse/executors/ballista/cluster"
 )
@@ -18,7 +17,7 @@ const clusterHelp = `Usage: gatehouse cluster [options]
 
 Runs one scheduler and some executors on loopback until it is interrupted. On first use it makes what they and a gateway need to trust
 each other: certificates of two authorities, and the key that signs task credentials. "make cluster" builds the programs, which need
-Rust, and then runs this. A process that ends is started again.
+Rust, and then runs this. A process that ends is started again; one that ends at once five times ends them all.
 
 "material" writes what a cluster of several machines needs: a folder for each process. "rotate" replaces the executors' key.
 
@@ -73,31 +72,12 @@ func runCluster(ctx context.Context, args []string, env environment) int {
 	defer running.Stop()
 	fmt.Fprintf(env.stdout, "A scheduler and %d executors run. In another terminal:\n\n  gatehouse serve --executor ballista --cluster %s FOLDER\n\nCtrl-C ends them.\n",
 		c.Executors, c.Dir)
-	return supervise(ctx, running, env)
-}
-
-// hasty is how soon a process that has been started again must not end.
-const hasty = 10 * time.Second
-
-// supervise starts processes again that end, until ctx does, or until one ends at once.
-func supervise(ctx context.Context, running *cluster.Cluster, env environment) int {
-	started := map[string]time.Time{}
-	for {
-		name := running.Wait(ctx)
-		if name == "" {
-			return exitOK
-		}
-		if time.Since(started[name]) < hasty {
-			fmt.Fprintf(env.stderr, "gatehouse cluster: %s has ended again; its log is above\n", name)
-			return exitFailure
-		}
-		fmt.Fprintf(env.stderr, "gatehouse cluster: %s has ended, and is started again; its log is above\n", name)
-		started[name] = time.Now()
-		if err := running.Restart(ctx, name); err != nil {
-			fmt.Fprintln(env.stderr, "gatehouse cluster:", err)
-			return exitFailure
-		}
+	err = running.Supervise(ctx, func(what string) { fmt.Fprintln(env.stderr, "gatehouse cluster:", what) })
+	if err != nil {
+		fmt.Fprintln(env.stderr, "gatehouse cluster:", err)
+		return exitFailure
 	}
+	return exitOK
 }
 
 const materialHelp = `Usage: gatehouse cluster material --scheduler HOST --executor HOST [--executor HOST …] [options]

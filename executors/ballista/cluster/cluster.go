@@ -44,7 +44,9 @@ type Config struct {
 	StoreAuthorities string
 	// Patience is how long an executor may say nothing before it is taken for lost; default: 20 s.
 	Patience time.Duration
-	Log      io.Writer
+	// Compression is how shuffles are compressed: none, lz4 or zstd; default: the scheduler's.
+	Compression string
+	Log         io.Writer
 }
 
 // Cluster is a running cluster.
@@ -107,6 +109,9 @@ func Start(ctx context.Context, c Config) (_ *Cluster, err error) {
 		"submit": "127.0.0.1:0", "cluster": "127.0.0.1:0",
 		"partitions": 2 * c.Executors * c.Cores, "executor_timeout": int(c.Patience.Seconds()),
 	})
+	if c.Compression != "" {
+		scheduler["compression"] = c.Compression
+	}
 	ports, err := out.start(ctx, schedulerProgram, "scheduler", scheduler)
 	if err != nil {
 		return nil, err
@@ -187,42 +192,42 @@ func (c *Cluster) start(ctx context.Context, program, name string, config map[st
 	}
 }
 
-// PID is the process id of a process.
-func (c *Cluster) PID(name string) int {
+// find returns a process, the last that was started under its name, or nil.
+func (c *Cluster) find(name string) *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.processes {
-		if p.name == name {
-			return p.cmd.Process.Pid
-		}
+	i := slices.IndexFunc(c.processes, func(p *process) bool { return p.name == name })
+	if i < 0 {
+		return nil
+	}
+	return c.processes[i]
+}
+
+// PID is the process id of a process.
+func (c *Cluster) PID(name string) int {
+	if p := c.find(name); p != nil {
+		return p.cmd.Process.Pid
 	}
 	return 0
 }
 
 // Kill ends a process at once, as a crash would: "scheduler", "executor-1", …
 func (c *Cluster) Kill(name string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range c.processes {
-		if p.name == name {
-			err := p.cmd.Process.Kill()
-			<-p.done
-			return err
-		}
+	p := c.find(name)
+	if p == nil {
+		return fmt.Errorf("no process %s", name)
 	}
-	return fmt.Errorf("no process %s", name)
+	err := p.cmd.Process.Kill()
+	<-p.done
+	return err
 }
 
 // Restart starts a process again that has ended.
 func (c *Cluster) Restart(ctx context.Context, name string) error {
-	c.mu.Lock()
-	i := slices.IndexFunc(c.processes, func(p *process) bool { return p.name == name })
-	if i < 0 {
-		c.mu.Unlock()
+	p := c.find(name)
+	if p == nil {
 		return fmt.Errorf("no process %s", name)
 	}
-	p := c.processes[i]
-	c.mu.Unlock()
 	select {
 	case <-p.done:
 	default:
@@ -230,25 +235,6 @@ func (c *Cluster) Restart(ctx context.Context, name string) error {
 	}
 	_, err := c.start(ctx, p.program, p.name, p.config)
 	return err
-}
-
-// Wait returns when a process has ended, with its name, or with "" at the end of ctx.
-func (c *Cluster) Wait(ctx context.Context) string {
-	ended := make(chan string, 64)
-	c.mu.Lock()
-	for _, p := range c.processes {
-		go func() {
-			<-p.done
-			ended <- p.name
-		}()
-	}
-	c.mu.Unlock()
-	select {
-	case name := <-ended:
-		return name
-	case <-ctx.Done():
-		return ""
-	}
 }
 
 // patience is how long a process may take to end by itself.

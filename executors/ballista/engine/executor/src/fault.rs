@@ -39,6 +39,7 @@ impl Fault {
             match e.downcast_ref::<DataFusionError>() {
                 Some(DataFusionError::ResourcesExhausted(_)) => return Self::Exhausted,
                 Some(DataFusionError::IoError(e)) => io = Some(e.kind()),
+                Some(DataFusionError::Execution(text)) => io = told(text).or(io),
                 _ => {}
             }
             if let Some(ArrowError::IoError(_, e)) = e.downcast_ref::<ArrowError>() {
@@ -68,6 +69,12 @@ impl Fault {
             Self::Statement | Self::Lost | Self::Ended => e,
         }
     }
+}
+
+/// What Ballista's writers of shuffles say of a file system, of whose error they make a text.
+fn told(text: &str) -> Option<io::ErrorKind> {
+    let (code, _) = text.strip_prefix("IoError(Os { code: ")?.split_once(',')?;
+    Some(io::Error::from_raw_os_error(code.parse().ok()?).kind())
 }
 
 /// What an error says that it comes from. Some do not say it.
@@ -100,6 +107,7 @@ mod tests {
     #[test]
     fn ballista_does_what_the_kind_says() {
         let lost = || BallistaError::FetchFailed("e".to_owned(), 1, 2, "gone".to_owned()).into_datafusion();
+        let text = |code| DataFusionError::Execution(format!("{:?}", BallistaError::IoError(io::Error::from_raw_os_error(code))));
         let full = || DataFusionError::IoError(io(io::ErrorKind::StorageFull));
         for (what, error, fault, retryable, counts) in [
             ("a value", failure(Class::Conversion, "x"), Fault::Statement, false, false),
@@ -126,6 +134,10 @@ mod tests {
             ("a full disk as text", DataFusionError::Execution("spill: No space left on device".to_owned()), Fault::Exhausted, false, false),
             ("a quota", DataFusionError::IoError(io(io::ErrorKind::QuotaExceeded)).context("a spill"), Fault::Exhausted, false, false),
             ("a size limit", DataFusionError::IoError(io(io::ErrorKind::FileTooLarge)), Fault::Exhausted, false, false),
+            ("a full disk of a writer", text(28), Fault::Exhausted, false, false),
+            ("a quota of a writer", text(122), Fault::Exhausted, false, false),
+            ("a folder of a writer", text(20), Fault::Passing, true, true),
+            ("a value like it", DataFusionError::Execution("a IoError(Os { code: 20, x".to_owned()), Fault::Statement, false, false),
             ("a connection", DataFusionError::IoError(io(io::ErrorKind::ConnectionReset)), Fault::Passing, true, true),
             (
                 "a connection below arrow",

@@ -72,10 +72,10 @@ async fn main() -> Result<(), Failure> {
         Some(address) => TcpListener::bind(address).await?,
         None => TcpListener::bind((data.local_addr()?.ip(), 0)).await?,
     };
+    let executor = Arc::new(executor(&config, &work, data.local_addr()?.port(), command.local_addr()?.port(), &jobs)?);
     // The first line tells the port and the memory to whoever started the process.
     println!(r#"{{"data":{},"memory":{}}}"#, data.local_addr()?.port(), config.memory);
 
-    let executor = Arc::new(executor(&config, &work, data.local_addr()?.port(), command.local_addr()?.port(), &jobs)?);
     let flight = FlightServiceServer::new(BallistaFlightService::new(work.clone()))
         .max_decoding_message_size(MAX_MESSAGE)
         .max_encoding_message_size(MAX_MESSAGE);

@@ -82,7 +82,21 @@ fn stage(id: usize, s: &ExecutionStage) -> wire::Stage {
         out.shuffled_bytes += written(info);
         out.tasks.push(task(info, metrics, &slots));
     }
+    if state == wire::StageState::StageFailed {
+        give_up(&mut out.tasks);
+    }
     out
+}
+
+/// Of a stage that failed, a task that was to be run again and was not has failed for good.
+fn give_up(tasks: &mut [wire::Task]) {
+    for i in 0..tasks.len() {
+        let (task, later) = tasks[i..].split_first_mut().expect("a task");
+        let taken_over = later.iter().any(|t| t.partitions.iter().any(|p| task.partitions.contains(p)));
+        if task.state() == wire::TaskState::TaskRetried && !taken_over {
+            task.set_state(wire::TaskState::TaskFailed);
+        }
+    }
 }
 
 fn task(t: &TaskInfo, metrics: &[MetricsSet], slots: &Slots) -> wire::Task {

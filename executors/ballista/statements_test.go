@@ -53,7 +53,8 @@ func TestStatementsAlone(t *testing.T) {
 	for _, text := range []string{
 		"SELECT id, sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s" + t1,
 		"SELECT sum(id) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) AS s" + t1,
-		"SELECT count(*) AS n FROM v2_many_row_groups a, v2_many_row_groups b",
+		"SELECT a.id FROM v2_many_row_groups a, v2_many_row_groups b",
+		"SELECT count(*) AS n FROM v2_many_row_groups a, v2_many_row_groups b, v2_many_row_groups c",
 		"SELECT count(*) AS n" + t1 + " GROUP BY GROUPING SETS ((id), (id))",
 		"SELECT 'a' AS x, count(*) AS n" + t1 + " WHERE id < 0 GROUP BY ALL",
 		"SELECT id" + t1 + " ORDER BY (SELECT max(id)" + t1 + "), id LIMIT 1",

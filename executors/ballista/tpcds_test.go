@@ -12,7 +12,6 @@ import (
 // refusedDS are the queries of TPC-DS that the cluster does not run.
 var refusedDS = map[string]string{
 	"q23": "the planner gives it up in the middle, as nothing is left to join",
-	"q77": "it pairs all groups of one table with all of another one",
 }
 
 // hidingDS hides rows and values in tables that most queries of TPC-DS use.

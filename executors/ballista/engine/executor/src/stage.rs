@@ -2,7 +2,8 @@
 //!
 //! A task is a stage's plan that was cut down to the partitions that the task has. Below a node that gathers all of its input, such as an
 //! aggregate without keys, nothing is cut, so a part of a UNION that ends in one stays in all tasks, and its rows come once for each of
-//! them. Such a task has more partitions than it was given, and is refused here, before its first row.
+//! them. The scheduler's planner leaves it to one task. Where it does not see it, a task has more partitions than it was given, and is refused
+//! here, before its first row.
 //!
 //! A part that one row without a table stands for is cut to a scan without partitions. It tells of metrics that the stage does not have, and
 //! with them the scheduler takes no news of the task: the statement would never end. Here it becomes a node without metrics again.

@@ -1,4 +1,4 @@
-//! How the node travels in a plan. Decoding checks nothing that depends on a user's data and opens nothing: what is wrong with a task
+//! How our nodes travel in a plan. Decoding checks nothing that depends on a user's data and opens nothing: what is wrong with a task
 //! is found in execution, where it fails the statement and nobody else.
 
 use std::sync::Arc;
@@ -14,9 +14,13 @@ use datafusion_proto::protobuf;
 use prost::Message;
 
 use crate::exec::{GovernedExec, Scan};
+use crate::whole::WholeExec;
 
 /// Starts the node's bytes; no message of the codec beneath starts so.
 const MAGIC: &[u8] = b"\xffgatehouse scan 1";
+
+/// All bytes of a node that gathers.
+const WHOLE: &[u8] = b"\xffgatehouse whole 1";
 
 #[derive(Clone, PartialEq, Message)]
 struct Node {
@@ -32,7 +36,7 @@ struct Node {
     bytes: u64,
 }
 
-/// Adds the governed scan to the nodes of another codec.
+/// Adds our nodes to those of another codec.
 #[derive(Debug)]
 pub struct GovernedCodec {
     beneath: Arc<dyn PhysicalExtensionCodec>,
@@ -53,6 +57,12 @@ impl PhysicalExtensionCodec for GovernedCodec {
         ctx: &TaskContext,
         converter: &dyn PhysicalProtoConverterExtension,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if buf == WHOLE {
+            let [input, place] = inputs else {
+                return Err(internal_datafusion_err!("a node that gathers with {} inputs", inputs.len()));
+            };
+            return Ok(Arc::new(WholeExec::placed(Arc::clone(input), Arc::clone(place))));
+        }
         let Some(bytes) = buf.strip_prefix(MAGIC) else {
             return self.beneath.try_decode(buf, inputs, ctx, converter);
         };
@@ -73,6 +83,10 @@ impl PhysicalExtensionCodec for GovernedCodec {
 
     fn try_encode(&self, node: Arc<dyn ExecutionPlan>, buf: &mut Vec<u8>, converter: &dyn PhysicalProtoConverterExtension) -> Result<()> {
         let any: &dyn std::any::Any = node.as_ref();
+        if any.is::<WholeExec>() {
+            buf.extend_from_slice(WHOLE);
+            return Ok(());
+        }
         let Some(governed) = any.downcast_ref::<GovernedExec>() else {
             return self.beneath.try_encode(node, buf, converter);
         };

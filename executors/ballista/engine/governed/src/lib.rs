@@ -3,7 +3,8 @@
 //! To read it in order: `payload` (what a task group reads and shows), `token`, `keys`, `seal` and `guard` (who may run it), `stores` and `input` (bytes
 //! of data files), `read`, `columns`, `deletes` and `equality` (their rows), `policy` (filter and masks), `exec` and `codec` (the node),
 //! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `measures`
-//! (aggregates over floating point, by `exact` and `dispersion`) and `wide` (sums of decimals), `wall`, `lazy`.
+//! (aggregates over floating point, by `exact` and `dispersion`) and `wide` (sums of decimals), `wall`, `lazy`, and `whole` (what one task of
+//! several has).
 
 pub mod checked;
 pub mod codec;
@@ -33,6 +34,7 @@ pub mod session;
 pub mod stores;
 pub mod token;
 pub mod wall;
+pub mod whole;
 pub mod wide;
 
 /// The messages of `submission.proto`, generated.

@@ -36,9 +36,8 @@ pub fn check(plan: &LogicalPlan) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what only an optimised plan shows. Joins that pair every row with every row: their result would be written to disk before anyone
-/// sees its first row. Subqueries that did not become joins: nothing runs them. VALUES in a part of a UNION: see the executor's stages.
-pub fn check_size(plan: &LogicalPlan) -> Result<()> {
+/// Refuses what only an optimised plan shows: subqueries that did not become joins, which nothing runs, and joins of all rows with all rows.
+pub fn check_optimised(plan: &LogicalPlan) -> Result<()> {
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|e| {
             if e.exists(|e| Ok(matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::OuterReferenceColumn(..))))? {
@@ -46,22 +45,44 @@ pub fn check_size(plan: &LogicalPlan) -> Result<()> {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        if let LogicalPlan::Union(u) = node {
-            for part in &u.inputs {
-                if part.exists(|n| Ok(matches!(n, LogicalPlan::Values(_))))? {
-                    return Err(unsupported("VALUES in a part of a UNION"));
-                }
-            }
-        }
-        if let LogicalPlan::Join(j) = node {
-            let small = [&j.left, &j.right].iter().any(|side| one_row(side));
-            if j.on.is_empty() && j.filter.is_none() && !small {
-                return Err(unsupported("a join without a condition"));
-            }
-        }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(())
+    check_pairs(plan, false)
+}
+
+/// Refuses joins that pair every row with every row if all pairs would be written to disk, before anyone sees the first one: where they are not
+/// made fewer at once, and neither side is the result of an aggregate or a LIMIT.
+fn check_pairs(plan: &LogicalPlan, fewer: bool) -> Result<()> {
+    if let LogicalPlan::Join(j) = plan
+        && j.on.is_empty()
+        && j.filter.is_none()
+        && !fewer
+        && !is_result(&j.left)
+        && !is_result(&j.right)
+    {
+        return Err(unsupported("a join without a condition"));
+    }
+    let fewer = match plan {
+        LogicalPlan::Aggregate(_) | LogicalPlan::Limit(_) => true,
+        LogicalPlan::Sort(s) => s.fetch.is_some(),
+        LogicalPlan::Projection(_) | LogicalPlan::Filter(_) | LogicalPlan::SubqueryAlias(_) => fewer,
+        _ => false,
+    };
+    plan.inputs().into_iter().try_for_each(|input| check_pairs(input, fewer))
+}
+
+/// Whether a plan is what is left of others, or is written out.
+fn is_result(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(_) | LogicalPlan::Limit(_) | LogicalPlan::Values(_) | LogicalPlan::EmptyRelation(_) => true,
+        LogicalPlan::Sort(s) => s.fetch.is_some() || is_result(&s.input),
+        LogicalPlan::Projection(p) => is_result(&p.input),
+        LogicalPlan::Filter(f) => is_result(&f.input),
+        LogicalPlan::SubqueryAlias(a) => is_result(&a.input),
+        LogicalPlan::Join(j) => is_result(&j.left) && is_result(&j.right),
+        LogicalPlan::Union(u) => u.inputs.iter().all(|i| is_result(i)),
+        _ => false,
+    }
 }
 
 /// Whether a plan has at most one row, whatever the data is.

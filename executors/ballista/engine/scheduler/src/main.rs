@@ -6,6 +6,7 @@
 mod commands;
 mod config;
 mod jobs;
+mod planner;
 mod shares;
 mod statement;
 mod submission;

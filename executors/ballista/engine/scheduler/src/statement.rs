@@ -19,6 +19,7 @@ use governed::wire;
 use governed::{failure, rewrite, session, wall};
 
 use crate::config::Shuffles;
+use crate::planner::Planner;
 use crate::watch;
 
 /// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
@@ -32,7 +33,11 @@ pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<Session
         .with_ballista_use_tls(true)
         .set_str("ballista.shuffle.compression.codec", shuffles.compression.name())
         .set_usize("ballista.scheduler.max_partitions_per_task", 1);
-    let state = session::builder(config).with_session_id(s.query).with_optimizer_rules(ballista_default_optimizer_rules()).build();
+    let state = session::builder(config)
+        .with_session_id(s.query)
+        .with_optimizer_rules(ballista_default_optimizer_rules())
+        .with_query_planner(Arc::new(Planner))
+        .build();
     let context = SessionContext::new_with_state(state);
     for r in s.relations {
         let relation = Relation::new(r)?;
@@ -66,7 +71,7 @@ pub fn check_policies(s: &wire::Statement) -> Result<()> {
 /// The columns of a statement's result, as an IPC message.
 pub fn describe(context: &SessionContext, plan: &LogicalPlan) -> Result<Vec<u8>> {
     let optimised = context.state().optimize(plan)?;
-    wall::check_size(&optimised)?;
+    wall::check_optimised(&optimised)?;
     let schema: Schema = optimised.schema().as_arrow().clone();
     let message: IpcMessage = SchemaAsIpc::new(&schema, &IpcWriteOptions::default()).try_into()?;
     Ok(message.0.to_vec())
@@ -75,7 +80,7 @@ pub fn describe(context: &SessionContext, plan: &LogicalPlan) -> Result<Vec<u8>>
 /// The stages of a statement as they would be if nothing were planned again while it runs.
 pub async fn outline(context: &SessionContext, plan: &LogicalPlan) -> Result<Vec<wire::Stage>> {
     let state = context.state();
-    wall::check_size(&state.optimize(plan)?)?;
+    wall::check_optimised(&state.optimize(plan)?)?;
     let physical = state.create_physical_plan(plan).await?;
     let stages = DefaultDistributedPlanner::new().plan_query_stages(&"outline".to_owned().into(), physical, state.config_options());
     let stages = stages.map_err(|e| DataFusionError::Plan(e.to_string()))?;

@@ -1,0 +1,94 @@
+//! Plans that Ballista 55 can make tasks of.
+//!
+//! Each task of a stage has some partitions of its plan, and all of what is gathered. Two kinds of plans do not go with that. Of a UNION, a part
+//! that is gathered would come once for each task. And a join without equality gathers its left side in each task: where it says of a row there
+//! that it has no partner, or one, each task would say it for itself.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::JoinType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_expr::Distribution;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::joins::NestedLoopJoinExec;
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use governed::exec::GovernedExec;
+use governed::whole::WholeExec;
+
+/// DataFusion's planner, and then ours.
+#[derive(Debug)]
+pub struct Planner;
+
+#[async_trait]
+impl QueryPlanner for Planner {
+    async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = DefaultPhysicalPlanner::default().create_physical_plan(plan, session).await?;
+        let plan = plan.transform_up(|node| {
+            if node.is::<UnionExec>() {
+                return union(node);
+            }
+            match node.downcast_ref::<NestedLoopJoinExec>() {
+                Some(join) => Ok(Transformed::yes(pairs(join, &node)?)),
+                None => Ok(Transformed::no(node)),
+            }
+        })?;
+        Ok(plan.data)
+    }
+}
+
+/// Leaves each part of a UNION that is gathered to one of the tasks.
+fn union(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let parts = node.children().into_iter().cloned();
+    let parts = parts.map(|p| if gathers(&p) { Arc::new(WholeExec::new(p)) } else { p }).collect();
+    Ok(Transformed::yes(replace_children_if_necessary(node, parts)?))
+}
+
+/// Has a join without equality say of each row what only one task knows: of the rows on the right, as each is in one task. If it says it of both
+/// sides, one task has all of them. Its left side is gathered in any case; that this is said by a node of ours keeps it on the left.
+fn pairs(join: &NestedLoopJoinExec, node: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let whole = |side: &Arc<dyn ExecutionPlan>| -> Arc<dyn ExecutionPlan> { Arc::new(WholeExec::new(Arc::clone(side))) };
+    let (left, right) = (join.left(), join.right());
+    match join.join_type() {
+        JoinType::Inner => Ok(Arc::clone(node)),
+        JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => {
+            replace_children_if_necessary(Arc::clone(node), vec![whole(left), Arc::clone(right)])
+        }
+        JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => {
+            replace_children_if_necessary(Arc::clone(node), vec![Arc::clone(left), whole(right)])?
+                .downcast_ref::<NestedLoopJoinExec>()
+                .map_or_else(|| Ok(Arc::clone(node)), NestedLoopJoinExec::swap_inputs)
+        }
+        JoinType::Full => replace_children_if_necessary(Arc::clone(node), vec![whole(left), whole(right)]),
+    }
+}
+
+/// Whether a plan ends in one task, as far as it is known before it runs. One that ends so without being known is refused when it runs.
+fn gathers(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    if plan.is::<GovernedExec>() || plan.is::<UnionExec>() {
+        return false;
+    }
+    if plan.is::<PlaceholderRowExec>() || plan.is::<EmptyExec>() || plan.is::<DataSourceExec>() {
+        return true;
+    }
+    if plan.is::<CoalescePartitionsExec>() || plan.is::<SortPreservingMergeExec>() {
+        return true;
+    }
+    let inputs = plan.children();
+    if let [input] = inputs[..] {
+        let single = plan.input_distribution_requirements().child_distribution(0).is_some_and(|d| matches!(d, Distribution::SinglePartition));
+        return single || gathers(input);
+    }
+    // The smaller side of a join is in each task of the larger one.
+    inputs.into_iter().all(gathers)
+}

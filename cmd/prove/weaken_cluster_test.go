@@ -53,6 +53,10 @@ var clusterWeaknesses = []weakness{
 		name: "DataFusion's own sums", file: engineSource + "/governed/src/session.rs", old: "aggregates.extend(aggregate_functions());", new: "aggregates.extend(aggregate_functions().into_iter().filter(|f| f.name() != \"sum\"));",
 		pkg: "./cmd/prove", test: "TestSumsOnCluster",
 	},
+	{
+		name: "jobs that go on after their last stage", file: engineSource + "/scheduler/src/shares.rs", old: "        graph::watch(&info.execution_graph).await; // before it has its first task\n", new: "",
+		pkg: "./cmd/prove", test: "TestLastStage",
+	},
 }
 
 // TestWeaknessesOnCluster is TestWeaknesses for what runs on a cluster.

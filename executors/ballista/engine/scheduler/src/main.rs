@@ -5,6 +5,7 @@
 
 mod commands;
 mod config;
+mod graph;
 mod jobs;
 mod planner;
 mod shares;

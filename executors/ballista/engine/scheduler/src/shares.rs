@@ -15,6 +15,8 @@ use datafusion::error::{DataFusionError, Result};
 use governed::session::Run;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::graph;
+
 /// Gives a core to the user who has the fewest, and among that user's statements to the one that has the fewest, then to the oldest.
 #[derive(Debug)]
 pub struct Shares;
@@ -63,6 +65,7 @@ async fn look(jobs: &HashMap<JobId, JobInfoCache>) -> (Vec<Waiting>, HashMap<Str
     let mut waiting = Vec::new();
     let mut users: HashMap<String, usize> = HashMap::new();
     for (job, info) in jobs {
+        graph::watch(&info.execution_graph).await; // before it has its first task
         let graph = info.execution_graph.read().await;
         let running = graph.running_tasks().len();
         let user = graph.session_config().options().extensions.get::<Run>().map(|r| r.share.clone()).unwrap_or_default();

@@ -16,7 +16,6 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures::{Stream, StreamExt};
-use governed::failure;
 use governed::wire::{self, event};
 use prost::Message;
 use tokio::sync::mpsc;
@@ -252,11 +251,6 @@ impl Job {
                 () = tokio::time::sleep(LOOK) => self.scheduler.state.task_manager.get_job_status(id).await.ok().flatten(),
             };
             match status.and_then(|s| s.status) {
-                // A stage that ran makes parts, also without rows. Ballista 55 can take a job for done whose last stage never ran: it
-                // forgets a stage that a new plan had no place for, and that the next one waits for.
-                Some(Progress::Successful(s)) if s.partition_location.is_empty() => {
-                    return Err(statement::failed(&failure::unsupported("a plan that its planner gave up").to_string()));
-                }
                 Some(Progress::Successful(s)) => {
                     return s.partition_location.iter().map(part).collect::<Result<_, _>>().map_err(|e| statement::failed(&e));
                 }

@@ -1,0 +1,278 @@
+//! Jobs as Ballista keeps them, but for their end: a job ends with its last stage.
+//!
+//! Ballista 55 plans a job again after each of its stages, and after the last one as well. What comes of that may have stages that the plan
+//! did not have before. It runs these too, and takes the rows of whichever ends last for the result: rows of a table, where its aggregate
+//! was asked for.
+//!
+//! Two kinds of jobs would not end. Where a window or a join needs the rows of a stage by their keys and there are none, the new plan has an exchange
+//! of nothing, and the plan after that has it again. And Ballista forgets a stage that a new plan had no place for, and that the next one waits for:
+//! then it takes the job for done, although its last stage never ran. Both are refused, before their first row.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ballista_core::JobId;
+use ballista_core::error::{BallistaError, Result};
+use ballista_core::serde::protobuf::job_status::Status;
+use ballista_core::serde::protobuf::task_status::Status as Outcome;
+use ballista_core::serde::protobuf::{JobStatus, SuccessfulJob, TaskStatus};
+use ballista_core::serde::scheduler::{ExecutorMetadata, PartitionId, PartitionLocation, PartitionStats};
+use ballista_scheduler::scheduler_server::event::QueryStageSchedulerEvent as Event;
+use ballista_scheduler::scheduler_server::timestamp_millis;
+use ballista_scheduler::state::execution_graph::{ExecutionGraph, ExecutionGraphBox, RunningTaskInfo};
+use ballista_scheduler::state::execution_stage::{ExecutionStage, RunningStage, SuccessfulStage};
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::{ExecutionPlan, displayable};
+use datafusion::prelude::SessionConfig;
+use governed::failure;
+use tokio::sync::RwLock;
+
+/// How many stages may exchange nothing: more than any statement has joins and windows that end this by themselves, as other stages end.
+const LAPS: usize = 32;
+
+/// Puts a job under an end of ours, if it is not yet.
+pub async fn watch(job: &RwLock<ExecutionGraphBox>) {
+    // Nobody asks for a logical plan, and ours tell none.
+    if job.read().await.logical_plan().is_some() {
+        let mut graph = job.write().await;
+        if graph.logical_plan().is_some() {
+            *graph = Box::new(Graph { beneath: graph.cloned(), executors: HashMap::new(), end: None });
+        }
+    }
+}
+
+/// A job that ends with its last stage.
+#[derive(Debug)]
+struct Graph {
+    beneath: ExecutionGraphBox,
+    executors: HashMap<String, ExecutorMetadata>, // by id: all that have told something
+    end: Option<End>,
+}
+
+/// What is known of a job once its last stage has ended.
+#[derive(Debug, Clone)]
+struct End {
+    stages: HashMap<usize, ExecutionStage>, // that were run to their ends
+    locations: Vec<PartitionLocation>,
+    status: JobStatus,
+    time: u64,
+}
+
+impl Graph {
+    /// What is known of the job's end, if its last stage has ended.
+    fn ended(&self) -> Result<Option<End>> {
+        let stages: HashMap<_, _> =
+            self.beneath.stages().iter().filter(|(_, s)| matches!(s, ExecutionStage::Successful(_))).map(|(id, s)| (*id, s.clone())).collect();
+        let last = last_stage(self.beneath.physical_plan().as_ref()).and_then(|id| stages.get(&id));
+        let queued_at = match &self.beneath.status().status {
+            Some(Status::Running(r)) => r.queued_at,
+            Some(Status::Successful(s)) => s.queued_at,
+            _ => return Ok(None), // it has failed
+        };
+        let Some(ExecutionStage::Successful(last)) = last else { return Ok(None) };
+        let (locations, time) = (self.locations(last)?, timestamp_millis());
+        let partition_location = locations.iter().cloned().map(TryInto::try_into).collect::<Result<_>>()?;
+        let status = Status::Successful(SuccessfulJob { partition_location, queued_at, started_at: self.start_time(), ended_at: time });
+        Ok(Some(End { stages, locations, status: JobStatus { status: Some(status), ..self.beneath.status().clone() }, time }))
+    }
+
+    /// Why a job will not end, if it will not.
+    fn stuck(&self) -> Option<&'static str> {
+        let nothing = |s: &&ExecutionStage| s.plan().children().first().is_some_and(|input| nothing(input.as_ref()));
+        match &self.end {
+            Some(_) => None,
+            None if self.beneath.is_successful() => Some("a plan that its planner gave up"),
+            None if self.beneath.stages().values().filter(nothing).count() > LAPS => Some("a plan that its planner goes round in"),
+            None => None,
+        }
+    }
+
+    /// Where a stage's rows are, in the order of its partitions.
+    fn locations(&self, stage: &SuccessfulStage) -> Result<Vec<PartitionLocation>> {
+        let mut out = Vec::new();
+        for task in &stage.task_infos {
+            let Outcome::Successful(done) = &task.task_status else { continue };
+            let executor = self.executors.get(&done.executor_id).ok_or_else(|| BallistaError::Internal("a task of nobody".to_owned()))?;
+            out.extend(done.partitions.iter().map(|p| PartitionLocation {
+                map_partition_id: task.task_id,
+                partition_id: PartitionId { job_id: self.job_id().clone(), stage_id: stage.stage_id, partition_id: p.partition_id as usize },
+                executor_meta: executor.clone(),
+                partition_stats: PartitionStats::new(Some(p.num_rows), Some(p.num_batches), Some(p.num_bytes)),
+                file_id: p.file_id,
+                is_sort_shuffle: p.is_sort_shuffle,
+            }));
+        }
+        out.sort_by_key(|l| l.partition_id.partition_id);
+        Ok(out)
+    }
+}
+
+/// Whether a plan has no rows from anywhere.
+fn nothing(plan: &dyn ExecutionPlan) -> bool {
+    plan.downcast_ref::<EmptyExec>().is_some() || plan.downcast_ref::<RepartitionExec>().is_some_and(|r| nothing(r.input().as_ref()))
+}
+
+/// The last stage of a plan, once it has ended. Ballista keeps the type of a plan's root to itself, and says this of it in words alone.
+fn last_stage(plan: &dyn ExecutionPlan) -> Option<usize> {
+    let words = displayable(plan).one_line().to_string();
+    let rest = words.trim_end().strip_suffix(", stage_resolved=true")?;
+    rest.strip_prefix("AdaptiveDatafusionExec: ")?.rsplit_once("stage_id=")?.1.parse().ok()
+}
+
+impl ExecutionGraph for Graph {
+    fn update_task_status(
+        &mut self,
+        executor: &ExecutorMetadata,
+        told: Vec<TaskStatus>,
+        task_failures: usize,
+        stage_failures: usize,
+    ) -> Result<Vec<Event>> {
+        if self.end.is_some() {
+            return Ok(Vec::new());
+        }
+        self.executors.insert(executor.id.clone(), executor.clone());
+        let mut events = self.beneath.update_task_status(executor, told, task_failures, stage_failures)?;
+        self.end = self.ended()?;
+        if let Some(what) = self.stuck() {
+            let (message, now) = (failure::unsupported(what).to_string(), timestamp_millis());
+            self.beneath.fail_job(message.clone());
+            events = vec![Event::JobRunningFailed { job_id: self.job_id().clone(), fail_message: message, queued_at: now, failed_at: now }];
+        }
+        if let Some(end) = &self.end {
+            events.retain(|e| matches!(e, Event::CancelTasks(_)));
+            events.push(Event::JobFinished { job_id: self.job_id().clone(), queued_at: queued(&end.status), completed_at: end.time });
+        }
+        Ok(events)
+    }
+
+    fn is_successful(&self) -> bool {
+        self.end.is_some() || self.beneath.is_successful()
+    }
+
+    fn status(&self) -> &JobStatus {
+        self.end.as_ref().map_or_else(|| self.beneath.status(), |e| &e.status)
+    }
+
+    fn stages(&self) -> &HashMap<usize, ExecutionStage> {
+        self.end.as_ref().map_or_else(|| self.beneath.stages(), |e| &e.stages)
+    }
+
+    fn output_locations(&self) -> Vec<PartitionLocation> {
+        self.end.as_ref().map_or_else(|| self.beneath.output_locations(), |e| e.locations.clone())
+    }
+
+    fn end_time(&self) -> u64 {
+        self.end.as_ref().map_or_else(|| self.beneath.end_time(), |e| e.time)
+    }
+
+    fn stage_count(&self) -> usize {
+        self.stages().len()
+    }
+
+    fn completed_stages(&self) -> usize {
+        self.end.as_ref().map_or_else(|| self.beneath.completed_stages(), |e| e.stages.len())
+    }
+
+    fn revive(&mut self) -> bool {
+        self.end.is_none() && self.beneath.revive()
+    }
+
+    fn available_tasks(&self) -> usize {
+        if self.end.is_some() { 0 } else { self.beneath.available_tasks() }
+    }
+
+    fn fetch_running_stage(&mut self, black_list: &[usize]) -> Option<&mut RunningStage> {
+        if self.end.is_some() { None } else { self.beneath.fetch_running_stage(black_list) }
+    }
+
+    fn succeed_job(&mut self) -> Result<()> {
+        if self.end.is_some() { Ok(()) } else { self.beneath.succeed_job() }
+    }
+
+    fn fail_job(&mut self, error: String) {
+        self.end = None;
+        self.beneath.fail_job(error);
+    }
+
+    fn update_status(&mut self, status: JobStatus) {
+        self.end = None;
+        self.beneath.update_status(status);
+    }
+
+    fn cloned(&self) -> ExecutionGraphBox {
+        Box::new(Self { beneath: self.beneath.cloned(), executors: self.executors.clone(), end: self.end.clone() })
+    }
+
+    fn logical_plan(&self) -> Option<&str> {
+        None
+    }
+
+    fn job_id(&self) -> &JobId {
+        self.beneath.job_id()
+    }
+
+    fn job_name(&self) -> &str {
+        self.beneath.job_name()
+    }
+
+    fn session_id(&self) -> &str {
+        self.beneath.session_id()
+    }
+
+    fn scheduler_id(&self) -> Option<&str> {
+        self.beneath.scheduler_id()
+    }
+
+    fn session_config(&self) -> Arc<SessionConfig> {
+        self.beneath.session_config()
+    }
+
+    fn physical_plan(&self) -> Arc<dyn ExecutionPlan> {
+        self.beneath.physical_plan()
+    }
+
+    fn start_time(&self) -> u64 {
+        self.beneath.start_time()
+    }
+
+    fn running_stages(&self) -> Vec<usize> {
+        self.beneath.running_stages()
+    }
+
+    fn running_tasks(&self) -> Vec<RunningTaskInfo> {
+        self.beneath.running_tasks()
+    }
+
+    fn reset_stages_on_lost_executor(&mut self, executor: &str) -> Result<(HashSet<usize>, Vec<RunningTaskInfo>)> {
+        self.beneath.reset_stages_on_lost_executor(executor)
+    }
+
+    fn resolve_stage(&mut self, stage: usize) -> Result<bool> {
+        self.beneath.resolve_stage(stage)
+    }
+
+    fn succeed_stage(&mut self, stage: usize) -> bool {
+        self.beneath.succeed_stage(stage)
+    }
+
+    fn fail_stage(&mut self, stage: usize, error: String) -> bool {
+        self.beneath.fail_stage(stage, error)
+    }
+
+    fn rollback_running_stage(&mut self, stage: usize, reasons: HashSet<String>) -> Result<Vec<RunningTaskInfo>> {
+        self.beneath.rollback_running_stage(stage, reasons)
+    }
+
+    fn rollback_resolved_stage(&mut self, stage: usize) -> Result<bool> {
+        self.beneath.rollback_resolved_stage(stage)
+    }
+
+    fn rerun_successful_stage(&mut self, stage: usize) -> bool {
+        self.beneath.rerun_successful_stage(stage)
+    }
+}
+
+fn queued(status: &JobStatus) -> u64 {
+    if let Some(Status::Successful(s)) = &status.status { s.queued_at } else { 0 }
+}

@@ -75,8 +75,9 @@ type S3Config struct {
 	CA           string `yaml:"ca"`                     // PEM file of the authorities of the store's certificate; default those of the system
 	Credentials  string `yaml:"credentials"`            // vended: the catalog gives them for each caller and table; keys: those below, for all callers; default vended for rest, keys for sql
 	KeyID        string `yaml:"access_key_id"`          // keys: the id of the access key
-	SecretFile   string `yaml:"secret_access_key_file"` // keys: file with the secret access key
-	SessionToken string `yaml:"session_token_file"`     // keys: file with the session token, if they are temporary
+	KeyIDFile    string `yaml:"access_key_id_file"`     // keys: file with it, for keys that are renewed
+	SecretFile   string `yaml:"secret_access_key_file"` // keys: file with the secret access key; read again when it changes
+	SessionToken string `yaml:"session_token_file"`     // keys: file with the session token, if they are temporary; read again when it changes
 }
 
 // PolicyConfig says where the Rego is: dir or bundle.

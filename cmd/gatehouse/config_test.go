@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -179,6 +180,8 @@ func TestRefusals(t *testing.T) {
 		{"unknown credentials", s3Change("s3://lake", "region: eu-central-1, credentials: env"), "catalogs.far.s3.credentials", "vended and keys", ""},
 		{"keys that are not used", s3Change("s3://lake", "region: eu-central-1, access_key_id: AKIA"), "catalogs.far.s3.access_key_id", "is not used", ""},
 		{"keys without an id", s3Change("s3://lake", "region: eu-central-1, credentials: keys, secret_access_key_file: hash.key"), "catalogs.far.s3.access_key_id", "is missing", ""},
+		{"an id twice", s3Change("s3://lake", "region: eu-central-1, credentials: keys, access_key_id: AKIA, access_key_id_file: hash.key, secret_access_key_file: hash.key"), "catalogs.far.s3.access_key_id_file", "stands beside", ""},
+		{"an id that is not used", s3Change("s3://lake", "region: eu-central-1, access_key_id_file: hash.key"), "catalogs.far.s3.access_key_id_file", "is not used", ""},
 		{"keys without a secret", s3Change("s3://lake", "region: eu-central-1, credentials: keys, access_key_id: AKIA"), "catalogs.far.s3.secret_access_key_file", "is missing", ""},
 		{"no such secret", s3Change("s3://lake", "region: eu-central-1, credentials: keys, access_key_id: AKIA, secret_access_key_file: no.key"), "catalogs.far.s3.secret_access_key_file", "no such file", ""},
 		{"a database that gives credentials", change{"uri: catalog.db": "uri: catalog.db\n    roots: [\"s3://lake\"]\n    s3: {region: eu-central-1, credentials: vended}"}, "catalogs.lake.s3.credentials", "type rest", ""},
@@ -263,7 +266,7 @@ func TestObjectStores(t *testing.T) {
 		t.Errorf("%+v, %+v", lake, far)
 	}
 	for name, c := range cfg.Catalogs {
-		made, err := openCatalog(name, CatalogConfig{Type: "rest", URI: "https://catalog.example.com", Roots: c.Roots, S3: c.S3})
+		made, err := openCatalog(name, CatalogConfig{Type: "rest", URI: "https://catalog.example.com", Roots: c.Roots, S3: c.S3}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

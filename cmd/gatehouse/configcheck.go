@@ -41,7 +41,7 @@ func (c *Config) resolve(dir string) {
 				abs(&cat.Roots[i])
 			}
 		}
-		for _, p := range []*string{&cat.S3.CA, &cat.S3.SecretFile, &cat.S3.SessionToken} {
+		for _, p := range []*string{&cat.S3.CA, &cat.S3.KeyIDFile, &cat.S3.SecretFile, &cat.S3.SessionToken} {
 			abs(p)
 		}
 		if file, ok := strings.CutPrefix(cat.URI, postgresPrefix); ok {

@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"gatehouse/catalog"
 	"gatehouse/objects"
@@ -80,16 +82,14 @@ func (k *checker) s3(key string, cat CatalogConfig) {
 		return
 	}
 	if cat.vends() {
-		for name, value := range map[string]string{"access_key_id": c.KeyID, "secret_access_key_file": c.SecretFile, "session_token_file": c.SessionToken} {
+		for name, value := range map[string]string{"access_key_id": c.KeyID, "access_key_id_file": c.KeyIDFile, "secret_access_key_file": c.SecretFile, "session_token_file": c.SessionToken} {
 			if value != "" {
 				k.add(key+"."+name, "is not used, because the catalog gives the credentials", "remove it, or write credentials: keys")
 			}
 		}
 		return
 	}
-	if c.KeyID == "" {
-		k.add(key+".access_key_id", "is missing", "write the id of a key that may read the roots, and nothing else")
-	}
+	k.keyID(key, c)
 	if c.SecretFile == "" {
 		k.add(key+".secret_access_key_file", "is missing", "write the secret access key into a file, chmod 600, and name it")
 	}
@@ -146,17 +146,15 @@ func (c S3Config) place() (s3.Config, error) {
 }
 
 // open opens the store with the keys of the configuration, for the catalog of that name.
-func (c S3Config) open(name string) (objects.Store, error) {
+func (c S3Config) open(name string, log *slog.Logger) (objects.Store, error) {
 	cfg, err := c.place()
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Secret, err = readSecret(c.SecretFile); err != nil {
-		return nil, fmt.Errorf("s3.secret_access_key_file: %w", err)
+	keys, err := openKeys(c, log, time.Now)
+	if err != nil {
+		return nil, err
 	}
-	if cfg.Session, err = optionalSecret(c.SessionToken); err != nil {
-		return nil, fmt.Errorf("s3.session_token_file: %w", err)
-	}
-	cfg.KeyID, cfg.Scope = c.KeyID, catalog.ScopeOf("keys", name)
+	cfg.Renew, cfg.Scope = keys.current, catalog.ScopeOf("keys", name)
 	return s3.New(cfg)
 }

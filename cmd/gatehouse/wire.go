@@ -222,7 +222,7 @@ func authenticators(cfg Config, log *slog.Logger) (auth.Authenticator, error) {
 func (p *process) catalogs(cfg Config) (map[string]catalog.Catalog, error) {
 	out := map[string]catalog.Catalog{}
 	for name, c := range cfg.Catalogs {
-		made, err := openCatalog(name, c)
+		made, err := openCatalog(name, c, p.log)
 		if err != nil {
 			return nil, fmt.Errorf("catalogs.%s: %w", name, err)
 		}
@@ -232,7 +232,7 @@ func (p *process) catalogs(cfg Config) (map[string]catalog.Catalog, error) {
 	return out, nil
 }
 
-func openCatalog(name string, c CatalogConfig) (catalog.Catalog, error) {
+func openCatalog(name string, c CatalogConfig, log *slog.Logger) (catalog.Catalog, error) {
 	if c.Type == "rest" {
 		token, err := optionalSecret(c.ServiceToken)
 		if err != nil {
@@ -247,7 +247,7 @@ func openCatalog(name string, c CatalogConfig) (catalog.Catalog, error) {
 			}
 			r.S3 = &place
 		case c.S3 != (S3Config{}):
-			if r.Objects, err = c.S3.open(name); err != nil {
+			if r.Objects, err = c.S3.open(name, log); err != nil {
 				return nil, err
 			}
 		}
@@ -256,7 +256,7 @@ func openCatalog(name string, c CatalogConfig) (catalog.Catalog, error) {
 	s := sqlcat.Config{Name: name, Catalog: c.Catalog, Roots: c.Roots}
 	if c.S3 != (S3Config{}) {
 		var err error
-		if s.Objects, err = c.S3.open(name); err != nil {
+		if s.Objects, err = c.S3.open(name, log); err != nil {
 			return nil, err
 		}
 	}

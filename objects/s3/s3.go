@@ -36,6 +36,8 @@ type Config struct {
 	Secret  auth.Secret
 	Session auth.Secret // the session token of temporary credentials; zero if they are not
 	Ends    time.Time   // when the credentials end; zero if nobody knows
+	// Renew returns the keys for each request, in place of the three above, if it is set. They open the same place with the same rights.
+	Renew func() Keys
 	// Scope is what the store's method of that name returns; required.
 	Scope string
 
@@ -47,13 +49,35 @@ type Config struct {
 	Now func() time.Time
 }
 
+// Keys sign requests.
+type Keys struct {
+	ID      string
+	Secret  auth.Secret
+	Session auth.Secret // see Config
+}
+
+// Check says what is wrong with keys that cannot be used.
+func (k Keys) Check() error {
+	if k.ID == "" || k.Secret.Reveal() == "" {
+		return errors.New("s3: no keys are set")
+	}
+	if strings.ContainsAny(k.ID, "/\r\n ,=") {
+		return errors.New("s3: the access key's id has characters that none has")
+	}
+	return nil
+}
+
+func (k Keys) credentials() aws.Credentials {
+	return aws.Credentials{AccessKeyID: k.ID, SecretAccessKey: k.Secret.Reveal(), SessionToken: k.Session.Reveal()}
+}
+
 // Store is one store, opened with one set of credentials.
 type Store struct {
 	cfg    Config
 	base   url.URL
 	client *http.Client
 	signer *v4.Signer
-	keys   aws.Credentials
+	keys   func() Keys
 }
 
 var _ objects.Store = (*Store)(nil)
@@ -79,11 +103,13 @@ func New(c Config) (*Store, error) {
 	if c.Scope == "" {
 		return nil, errors.New("s3: no scope is set")
 	}
-	if c.KeyID == "" || c.Secret.Reveal() == "" {
-		return nil, errors.New("s3: no keys are set")
+	keys := c.Renew
+	if keys == nil {
+		given := Keys{c.KeyID, c.Secret, c.Session}
+		keys = func() Keys { return given }
 	}
-	if strings.ContainsAny(c.KeyID, "/\r\n ,=") {
-		return nil, errors.New("s3: the access key's id has characters that none has")
+	if err := keys().Check(); err != nil {
+		return nil, err
 	}
 	base, region, err := Endpoint(c.Endpoint, c.Region)
 	if err != nil {
@@ -109,7 +135,7 @@ func New(c Config) (*Store, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		signer: v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }),
-		keys:   aws.Credentials{AccessKeyID: c.KeyID, SecretAccessKey: c.Secret.Reveal(), SessionToken: c.Session.Reveal()},
+		keys:   keys,
 	}, nil
 }
 

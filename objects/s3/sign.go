@@ -32,7 +32,7 @@ func (s *Store) request(ctx context.Context, method, location string, header htt
 	}
 	req := (&http.Request{Method: method, URL: u, Host: u.Host, Header: maps.Clone(header)}).WithContext(ctx)
 	req.Header.Set("X-Amz-Content-Sha256", emptyBody)
-	err = s.signer.SignHTTP(ctx, s.keys, req, emptyBody, "s3", s.cfg.Region, now)
+	err = s.signer.SignHTTP(ctx, s.keys().credentials(), req, emptyBody, "s3", s.cfg.Region, now)
 	return req, err
 }
 
@@ -53,6 +53,6 @@ func (s *Store) Presign(ctx context.Context, location string, until time.Time) (
 	}
 	u.RawQuery = "X-Amz-Expires=" + strconv.FormatInt(int64(left), 10)
 	req := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: http.Header{}}).WithContext(ctx)
-	signed, _, err := s.signer.PresignHTTP(ctx, s.keys, req, anyBody, "s3", s.cfg.Region, now)
+	signed, _, err := s.signer.PresignHTTP(ctx, s.keys().credentials(), req, anyBody, "s3", s.cfg.Region, now)
 	return signed, err
 }

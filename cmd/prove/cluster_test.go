@@ -34,7 +34,7 @@ var (
 // cluster does not refuse by name has the same schema and rows, or an error where the other has one.
 func TestExecutorsAgree(t *testing.T) {
 	embedded, onCluster, rules := newExecutors(t, *clusterSeed, 12)
-	p := &prover{config: config{seed: *clusterSeed, aim: 0}, world: &world{rules: rules}}
+	p := &prover{config: config{seed: *clusterSeed, aim: 0, cluster: clusterConfig{programs: clustertest.Programs(t)}}, world: &world{rules: rules}}
 	ran, refused, same := 0, map[string]int{}, 0
 	for n := range *clusterStatements {
 		if *clusterOnly >= 0 && n != *clusterOnly {
@@ -58,6 +58,9 @@ func TestExecutorsAgree(t *testing.T) {
 		if got.class == "" {
 			ran++
 		}
+		if got.class == "" && want.class != "" && leftOut(t, onCluster, pol, st) {
+			continue
+		}
 		if d := executorsDiffer(st, got, want); d != "" {
 			text, args := st.render()
 			t.Errorf("statement %d: %s\n%s\n%v\non the cluster\n%sin the embedded engine\n%s", n, d, text, args, got, want)
@@ -70,7 +73,7 @@ func TestExecutorsAgree(t *testing.T) {
 	for _, w := range words[:min(len(words), 40)] {
 		t.Logf("refused %d times: %s", refused[w], w)
 	}
-	if *clusterOnly < 0 && ran*20 < *clusterStatements {
+	if *clusterOnly < 0 && ran*4 < *clusterStatements {
 		t.Errorf("only %d of %d statements had rows on the cluster", ran, *clusterStatements)
 	}
 }
@@ -116,6 +119,26 @@ func executorsDiffer(st *statement, a, b observation) string {
 		}
 	}
 	return ""
+}
+
+// leftOut reports whether the cluster does not read a table of a statement: a join that adds nothing but copies of rows which are brought to one is left out there,
+// and so are the errors of its condition.
+func leftOut(t *testing.T, onCluster *twin, policy int, st *statement) bool {
+	t.Helper()
+	text, args := st.render()
+	if len(args) > 0 {
+		return false
+	}
+	scans, read := 0, 0
+	for _, line := range onCluster.observe(t.Context(), policy, &statement{root: word("", "EXPLAIN "+text)}).rows {
+		if strings.HasPrefix(line, "scan ") {
+			scans++
+		}
+		if strings.Contains(line, "GovernedExec of ") {
+			read++
+		}
+	}
+	return read < scans
 }
 
 // inexact matches statements with sums over partitions of windows: they are exact on a cluster, and rounded on the way in the embedded engine,

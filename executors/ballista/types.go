@@ -48,7 +48,12 @@ func typeWord(name string) string {
 
 // converts reports whether a value of the cluster's type is, as it is, one of the type that was announced.
 func converts(have, want arrow.DataType) bool {
-	if arrow.TypeEqual(have, want) || have.ID() == arrow.NULL {
+	switch {
+	case have.ID() == arrow.NULL:
+		return true
+	case have.ID() == arrow.INTERVAL_MONTH_DAY_NANO:
+		return false // results have no copies of them
+	case arrow.TypeEqual(have, want):
 		return true
 	}
 	w, decimal := want.(*arrow.Decimal128Type)

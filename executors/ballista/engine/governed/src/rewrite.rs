@@ -50,8 +50,20 @@ pub fn expr(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     })
 }
 
+/// Compares with a truth value. It is what DataFusion makes of IS TRUE and the like as well, but late: by then it has said that the column has no NULL, which it
+/// then finds to differ, where the column is a key.
+fn against(e: Box<Expr>, op: Operator, truth: bool) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(e, op, Box::new(Expr::Literal(ScalarValue::from(truth), None))))
+}
+
 fn part(e: Expr, schema: &DFSchema) -> Result<(bool, Expr)> {
     Ok(match e {
+        Expr::IsTrue(e) => (true, against(e, Operator::IsNotDistinctFrom, true)),
+        Expr::IsNotTrue(e) => (true, against(e, Operator::IsDistinctFrom, true)),
+        Expr::IsFalse(e) => (true, against(e, Operator::IsNotDistinctFrom, false)),
+        Expr::IsNotFalse(e) => (true, against(e, Operator::IsDistinctFrom, false)),
+        Expr::IsUnknown(e) => (true, Expr::IsNull(e)),
+        Expr::IsNotUnknown(e) => (true, Expr::IsNotNull(e)),
         Expr::BinaryExpr(b) if is_comparison(b.op) => {
             let (changed, mut sides) = aligned(vec![*b.left, *b.right], schema)?;
             let (r, l) = (sides.remove(1), sides.remove(0));

@@ -32,10 +32,10 @@ var ErrNoKey = errors.New("policy: gw_hash needs a hash key")
 // holds the key: it goes to an engine of this process and nowhere else, neither into a log nor into an error.
 // n itself is not changed; it is returned as it is if it has no marker.
 func ExpandHash(n *pgquery.Node, key auth.Secret) (*pgquery.Node, error) {
-	inner, outer := derive(key, "inner"), derive(key, "outer")
+	keys := deriveHash(key)
 	expanded, hits := replaceHash(n, func(value *pgquery.Node) *pgquery.Node {
-		return call("sha256", operator("||", stringConst(outer),
-			call("sha256", operator("||", stringConst(inner), value))))
+		return call("sha256", operator("||", stringConst(keys.Outer.Reveal()),
+			call("sha256", operator("||", stringConst(keys.Inner.Reveal()), value))))
 	})
 	switch {
 	case hits == 0:
@@ -45,6 +45,24 @@ func ExpandHash(n *pgquery.Node, key auth.Secret) (*pgquery.Node, error) {
 	default:
 		return expanded, nil
 	}
+}
+
+// HashKeys are the keys of ExpandHash's formula, for an executor that computes it by itself. Who has them can try values out, as who has the
+// key that they are derived from can.
+type HashKeys struct{ Inner, Outer auth.Secret }
+
+// DeriveHash returns the keys that HashFunction is computed with; an empty key is ErrNoKey.
+func DeriveHash(key auth.Secret) (HashKeys, error) {
+	if key.Reveal() == "" {
+		return HashKeys{}, ErrNoKey
+	}
+	return deriveHash(key), nil
+}
+
+// UsesHash reports whether n has a marker in it.
+func UsesHash(n *pgquery.Node) bool {
+	_, hits := replaceHash(n, func(value *pgquery.Node) *pgquery.Node { return value })
+	return hits > 0
 }
 
 // ShowHash returns n with the marker spelled as policy authors spell it, for EXPLAIN.
@@ -63,15 +81,19 @@ func KeyedHash(value string, key auth.Secret) (string, error) {
 	if key.Reveal() == "" {
 		return "", ErrNoKey
 	}
-	in := sha256.Sum256([]byte(derive(key, "inner") + value))
-	out := sha256.Sum256([]byte(derive(key, "outer") + hex.EncodeToString(in[:])))
+	keys := deriveHash(key)
+	in := sha256.Sum256([]byte(keys.Inner.Reveal() + value))
+	out := sha256.Sum256([]byte(keys.Outer.Reveal() + hex.EncodeToString(in[:])))
 	return hex.EncodeToString(out[:]), nil
 }
 
-func derive(key auth.Secret, label string) string {
-	mac := hmac.New(sha256.New, []byte(key.Reveal()))
-	mac.Write([]byte("gatehouse gw_hash " + label))
-	return hex.EncodeToString(mac.Sum(nil))
+func deriveHash(key auth.Secret) HashKeys {
+	derive := func(label string) auth.Secret {
+		mac := hmac.New(sha256.New, []byte(key.Reveal()))
+		mac.Write([]byte("gatehouse gw_hash " + label))
+		return auth.NewSecret(hex.EncodeToString(mac.Sum(nil)))
+	}
+	return HashKeys{Inner: derive("inner"), Outer: derive("outer")}
 }
 
 func isHash(n *pgquery.Node) bool {

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -28,7 +30,7 @@ func TestHashMarker(t *testing.T) {
 	if strings.Contains(sql, HashMarker) || strings.Count(sql, "sha256(") != 6 {
 		t.Errorf("not expanded: %s", sql)
 	}
-	if strings.Contains(sql, secret) || strings.Contains(show(t, ShowHash(n)), derive(key, "inner")) {
+	if strings.Contains(sql, secret) || strings.Contains(show(t, ShowHash(n)), deriveHash(key).Inner.Reveal()) {
 		t.Error("the key itself is in the text")
 	}
 	if got := show(t, ShowHash(n)); got != "CASE WHEN active THEN gw_hash(email) ELSE gw_hash(region || gw_hash(id)) END" {
@@ -40,6 +42,25 @@ func TestHashMarker(t *testing.T) {
 	plain := columnNode("id")
 	if got, err := ExpandHash(plain, auth.Secret{}); err != nil || got != plain {
 		t.Errorf("an expression without gw_hash needs a key: %v", err)
+	}
+}
+
+func TestDeriveHash(t *testing.T) {
+	key := auth.NewSecret("k")
+	keys, err := DeriveHash(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := sha256.Sum256([]byte(keys.Inner.Reveal() + "a"))
+	out := sha256.Sum256([]byte(keys.Outer.Reveal() + hex.EncodeToString(in[:])))
+	if want, err := KeyedHash("a", key); err != nil || hex.EncodeToString(out[:]) != want {
+		t.Errorf("%x is not %s, %v", out, want, err)
+	}
+	if _, err := DeriveHash(auth.NewSecret("")); !errors.Is(err, ErrNoKey) {
+		t.Error(err)
+	}
+	if s := fmt.Sprintf("%v %+v %#v", keys, keys, keys); strings.Contains(s, keys.Inner.Reveal()) || strings.Contains(s, keys.Outer.Reveal()) {
+		t.Error(s)
 	}
 }
 

@@ -27,7 +27,7 @@ func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, reg
 		p.own(embedded.Close)
 		return embedded, nil
 	}
-	x, err := openBallista(cfg, v, embedded, reg, log)
+	x, err := openBallista(cfg, v, hashKey, embedded, reg, log)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("executor: %w", err), embedded.Close())
 	}
@@ -63,7 +63,9 @@ func (e ExecutorConfig) clustered() bool {
 const clusterStatement = time.Hour
 
 // openBallista opens the executor of a cluster, with the embedded engine beside it.
-func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, reg prometheus.Registerer, log *slog.Logger) (*ballista.Executor, error) {
+func openBallista(
+	cfg Config, v auth.Verifier, hashKey auth.Secret, embedded *duckdb.Executor, reg prometheus.Registerer, log *slog.Logger,
+) (*ballista.Executor, error) {
 	dir := cfg.Executor.Cluster
 	address, err := cluster.Address(dir)
 	if err != nil {
@@ -92,6 +94,6 @@ func openBallista(cfg Config, v auth.Verifier, embedded *duckdb.Executor, reg pr
 	}
 	return ballista.New(ballista.Config{
 		Local: embedded, Choices: cfg.Executor.choices(), LocalBytes: sizes[above], Verifier: v, Issuer: issuer, Minter: minter,
-		Executors: seal, Scheduler: address, TLS: tls, Log: log, Metrics: reg,
+		Executors: seal, HashKey: hashKey, Scheduler: address, TLS: tls, Log: log, Metrics: reg,
 	})
 }

@@ -56,9 +56,13 @@ func (d *distributed) executor(local executors.Executor, verifier auth.Verifier)
 	if err != nil {
 		return nil, err
 	}
+	seal, err := cluster.SealKey(d.dir)
+	if err != nil {
+		return nil, err
+	}
 	return ballista.New(ballista.Config{
 		Local: local, Choices: []string{d.place}, LocalBytes: 1, Verifier: verifier, Issuer: "gatehouse", Minter: minter, Scheduler: d.Scheduler, TLS: tls,
-		GroupBytes: groupBytes,
+		GroupBytes: groupBytes, Executors: seal, HashKey: hashKey(),
 	})
 }
 

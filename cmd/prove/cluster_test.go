@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/auth"
 	"gatehouse/catalog"
 	"gatehouse/catalog/sql"
 	"gatehouse/classify"
@@ -175,7 +174,7 @@ func newExecutors(t *testing.T, seed uint64, policies int) (embedded, onCluster 
 	ok(t, err)
 	t.Cleanup(func() { _ = tables.Close() })
 	engine := func() *duckdb.Executor {
-		x, err := duckdb.New(duckdb.Config{Verifier: verifier, Issuer: "prove", Dir: t.TempDir(), HashKey: auth.NewSecret("a key for the hash masks of the twins")})
+		x, err := duckdb.New(duckdb.Config{Verifier: verifier, Issuer: "prove", Dir: t.TempDir(), HashKey: hashKey()})
 		ok(t, err)
 		return x
 	}

@@ -22,6 +22,9 @@ import (
 	"gatehouse/policy/opa"
 )
 
+// hashKey keys the hash masks of all twins alike.
+func hashKey() auth.Secret { return auth.NewSecret("a key for the hash masks of the twins") }
+
 // eve is the user whose observations are compared.
 var eve = auth.Identity{Issuer: "prove", Subject: "eve", User: "eve", Roles: []string{"analyst"}, Method: "basic"}
 
@@ -106,7 +109,7 @@ func (w *world) newTwin(ctx context.Context, c worldConfig, s side) (*twin, erro
 	}
 	engine, err := duckdb.New(duckdb.Config{
 		Verifier: verifier, Issuer: "prove", Dir: dir, MemoryBytes: 1 << 30, SpillBytes: 1 << 30, Threads: 2,
-		HashKey: auth.NewSecret("a key for the hash masks of the twins"),
+		HashKey: hashKey(),
 	})
 	if err != nil {
 		return nil, errors.Join(err, t.catalog.Close())

@@ -43,8 +43,12 @@ type Config struct {
 	Verifier   auth.Verifier // checks the credentials of plans
 	Issuer     string        // the gateway's name in credentials; "" accepts any that Verifier does, and signs as Minter does
 	Minter     auth.Minter   // signs the credentials of task groups; the executors have its public key
-	// Executors tells, for each scan, the key for what only the cluster's executors may know. Without it they read no object store.
+	// Executors tells, for each scan, the key for what only the cluster's executors may know. Without it they read no object store and hash
+	// nothing.
 	Executors func() hpke.PublicKey
+	// HashKey keys the hash masks of policies; needed only when a policy uses one. It goes to executors, sealed, with each task group that
+	// has such a mask.
+	HashKey   auth.Secret
 	Scheduler string // host and port of the scheduler's service for gateways
 	// TLS has the gateway's certificate, and as roots the authority of the cluster.
 	TLS *tls.Config

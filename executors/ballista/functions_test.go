@@ -177,7 +177,7 @@ func (p *prober) prepare(ctx context.Context, c probe) (wrong string, err error)
 	if err != nil {
 		return "", err
 	}
-	relations, err := describedRelations(pl)
+	relations, err := own.x.describedRelations(pl)
 	if err != nil {
 		return "", err
 	}

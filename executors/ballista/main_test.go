@@ -102,7 +102,7 @@ func (c *testCluster) opener(t testing.TB, change func(*Config)) func(executorte
 			return nil, err
 		}
 		config := Config{
-			Local: local, Verifier: p.Verifier, Issuer: "gatehouse", Minter: c.minter(t), Executors: seal, Scheduler: c.Scheduler, TLS: tls,
+			Local: local, Verifier: p.Verifier, Issuer: "gatehouse", Minter: c.minter(t), Executors: seal, HashKey: p.HashKey, Scheduler: c.Scheduler, TLS: tls,
 			Allocator: p.Allocator, Now: p.Now,
 		}
 		if change != nil {

@@ -26,10 +26,13 @@ import (
 const fieldID = "PARQUET:field_id"
 
 // describedRelations are the relations without files and credentials. Whatever the cluster cannot read is refused here, before anything runs.
-func describedRelations(p *plan.Plan) ([]*wire.Relation, error) {
+func (x *Executor) describedRelations(p *plan.Plan) ([]*wire.Relation, error) {
 	var out []*wire.Relation
 	for i := range p.Relations() {
 		r := &p.Relations()[i]
+		if _, err := x.locations(p, r); err != nil {
+			return nil, err
+		}
 		payload, err := newPayload(p, r)
 		if err != nil {
 			return nil, err
@@ -60,7 +63,7 @@ func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relatio
 		if err != nil {
 			return nil, err
 		}
-		where, err := x.locations(p, &r.Scan)
+		where, err := x.locations(p, r)
 		if err != nil {
 			return nil, err
 		}
@@ -91,6 +94,9 @@ func (x *Executor) taskGroup(ctx context.Context, p *plan.Plan, r *plan.Relation
 		return nil, err
 	}
 	if err := where.seal(ctx, payload, id); err != nil {
+		return nil, err
+	}
+	if err := x.sealHash(where.to, payload, r, id); err != nil {
 		return nil, err
 	}
 	bytes, err := proto.MarshalOptions{Deterministic: true}.Marshal(payload)

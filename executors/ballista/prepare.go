@@ -40,7 +40,7 @@ func (x *Executor) prepare(ctx context.Context, p *plan.Plan, local executors.Pr
 	if err != nil {
 		return nil, err
 	}
-	relations, err := describedRelations(p)
+	relations, err := x.describedRelations(p)
 	if err != nil {
 		return nil, err
 	}

@@ -17,31 +17,38 @@ import (
 	"gatehouse/executors/ballista/wire"
 	"gatehouse/objects"
 	"gatehouse/plan"
+	"gatehouse/policy"
 )
 
-// locationsInfo says what is sealed: nothing of another use of the executors' key opens as this.
-const locationsInfo = "gatehouse locations 1"
+// These say what is sealed: nothing of another kind opens as this.
+const (
+	locationsInfo = "gatehouse locations 1"
+	hashInfo      = "gatehouse hash key 1"
+)
 
 // slack is how long URLs hold after a statement's end: a store's clock may be before ours.
 const slack = 10 * time.Second
 
 // locations signs the URLs by which executors read the files of one scan, each file's once.
 type locations struct {
-	to    hpke.PublicKey // nil if none of them is to be sealed
+	to    hpke.PublicKey // nil if nothing is to be sealed, neither these nor the key of hashes
 	scan  *plan.Scan
 	until time.Time
 	urls  map[string]string
 }
 
-func (x *Executor) locations(p *plan.Plan, s *plan.Scan) (*locations, error) {
+func (x *Executor) locations(p *plan.Plan, r *plan.Relation) (*locations, error) {
 	var to hpke.PublicKey
-	if s.Objects != nil {
-		if x.config.Executors == nil {
-			return nil, unsupported("reading object stores: its executors have no key", errors.New("gatehouse cluster material makes one"))
-		}
+	switch none := errors.New("gatehouse cluster material makes one"); {
+	case r.Scan.Objects == nil && !hashes(r):
+	case x.config.Executors != nil:
 		to = x.config.Executors()
+	case r.Scan.Objects != nil:
+		return nil, unsupported("reading object stores: its executors have no key", none)
+	default: // the words would speak of a policy
+		return nil, unsupported("reading one of its tables", none)
 	}
-	return &locations{to, s, p.Deadline().Add(slack), map[string]string{}}, nil
+	return &locations{to, &r.Scan, p.Deadline().Add(slack), map[string]string{}}, nil
 }
 
 // of returns a URL that lets its bearer read an object, and nothing else; of a local file, none.
@@ -85,13 +92,37 @@ func (l *locations) seal(ctx context.Context, p *wire.Payload, id string) error 
 	if err != nil {
 		return internal("%w", err)
 	}
-	p.Sealed, err = sealed(l.to, text, p.Query, p.Relation, id)
+	p.Sealed, err = sealed(l.to, locationsInfo, text, p.Query, p.Relation, id)
 	return err
 }
 
+// sealHash adds the key of hashes to the payload of a relation that has some, for executors alone.
+func (x *Executor) sealHash(to hpke.PublicKey, p *wire.Payload, r *plan.Relation, id string) error {
+	if !hashes(r) {
+		return nil
+	}
+	keys, err := policy.DeriveHash(x.config.HashKey)
+	if err != nil {
+		return internal("%w", err)
+	}
+	text, err := proto.Marshal(&wire.HashKey{Inner: keys.Inner.Reveal(), Outer: keys.Outer.Reveal()})
+	if err != nil {
+		return internal("%w", err)
+	}
+	p.Hash, err = sealed(to, hashInfo, text, p.Query, p.Relation, id)
+	return err
+}
+
+// hashes reports whether a relation's filter or masks have hashes.
+func hashes(r *plan.Relation) bool {
+	return r.Filter != nil && policy.UsesHash(r.Filter) || slices.ContainsFunc(r.Columns, func(c policy.Output) bool {
+		return c.Mask != nil && policy.UsesHash(c.Mask)
+	})
+}
+
 // sealed seals a text for executors.
-func sealed(to hpke.PublicKey, text []byte, query, relation, id string) (*wire.Sealed, error) {
-	encapsulated, sender, err := hpke.NewSender(to, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), []byte(locationsInfo))
+func sealed(to hpke.PublicKey, info string, text []byte, query, relation, id string) (*wire.Sealed, error) {
+	encapsulated, sender, err := hpke.NewSender(to, hpke.HKDFSHA256(), hpke.ChaCha20Poly1305(), []byte(info))
 	if err != nil {
 		return nil, internal("sealing for executors: %w", err)
 	}

@@ -144,7 +144,7 @@ func TestSealed(t *testing.T) {
 				}
 				text, err := proto.Marshal(r.locations(all))
 				if err == nil {
-					w.Sealed, err = sealed(r.to, text, orElse(r.query, w.Query), orElse(r.relation, w.Relation), orElse(r.id, id))
+					w.Sealed, err = sealed(r.to, locationsInfo, text, orElse(r.query, w.Query), orElse(r.relation, w.Relation), orElse(r.id, id))
 				}
 				if err != nil {
 					t.Fatal(err)

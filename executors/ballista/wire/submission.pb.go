@@ -9,12 +9,11 @@
 package wire
 
 import (
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
-
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -496,7 +495,9 @@ type Payload struct {
 	// Values of columns that a file lacks and its partition does not tell; a column that is not here is NULL.
 	Defaults []*Constant `protobuf:"bytes,12,rep,name=defaults,proto3" json:"defaults,omitempty"`
 	// How those of the files are read that lie in an object store.
-	Sealed        *Sealed `protobuf:"bytes,13,opt,name=sealed,proto3" json:"sealed,omitempty"`
+	Sealed *Sealed `protobuf:"bytes,13,opt,name=sealed,proto3" json:"sealed,omitempty"`
+	// A HashKey, if filter or masks have hashes.
+	Hash          *Sealed `protobuf:"bytes,14,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,8 +623,15 @@ func (x *Payload) GetSealed() *Sealed {
 	return nil
 }
 
-// Sealed is a Locations that executors alone can open: HPKE (RFC 9180) with X25519, HKDF-SHA256 and ChaCha20Poly1305, in base mode. The
-// statement's query, the relation and the token's id are its associated data.
+func (x *Payload) GetHash() *Sealed {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+// Sealed is a Locations or a HashKey that executors alone can open: HPKE (RFC 9180) with X25519, HKDF-SHA256 and ChaCha20Poly1305, in base mode.
+// What it is decides HPKE's info; the statement's query, the relation and the token's id are its associated data.
 type Sealed struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The JWK thumbprint of the executors' key.
@@ -740,6 +748,59 @@ func (x *Locations) GetEquality() []string {
 	return nil
 }
 
+// HashKey is what hashes of masks are made with: sha256(outer || sha256(inner || value)), all in hex.
+type HashKey struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Inner         string                 `protobuf:"bytes,1,opt,name=inner,proto3" json:"inner,omitempty"`
+	Outer         string                 `protobuf:"bytes,2,opt,name=outer,proto3" json:"outer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HashKey) Reset() {
+	*x = HashKey{}
+	mi := &file_submission_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HashKey) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HashKey) ProtoMessage() {}
+
+func (x *HashKey) ProtoReflect() protoreflect.Message {
+	mi := &file_submission_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HashKey.ProtoReflect.Descriptor instead.
+func (*HashKey) Descriptor() ([]byte, []int) {
+	return file_submission_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *HashKey) GetInner() string {
+	if x != nil {
+		return x.Inner
+	}
+	return ""
+}
+
+func (x *HashKey) GetOuter() string {
+	if x != nil {
+		return x.Outer
+	}
+	return ""
+}
+
 // EqualityDelete is one delete file whose rows delete those that have the same key.
 type EqualityDelete struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -754,7 +815,7 @@ type EqualityDelete struct {
 
 func (x *EqualityDelete) Reset() {
 	*x = EqualityDelete{}
-	mi := &file_submission_proto_msgTypes[6]
+	mi := &file_submission_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +827,7 @@ func (x *EqualityDelete) String() string {
 func (*EqualityDelete) ProtoMessage() {}
 
 func (x *EqualityDelete) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[6]
+	mi := &file_submission_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +840,7 @@ func (x *EqualityDelete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EqualityDelete.ProtoReflect.Descriptor instead.
 func (*EqualityDelete) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{6}
+	return file_submission_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *EqualityDelete) GetPath() string {
@@ -824,7 +885,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_submission_proto_msgTypes[7]
+	mi := &file_submission_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +897,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[7]
+	mi := &file_submission_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +910,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{7}
+	return file_submission_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Column) GetValue() isColumn_Value {
@@ -918,7 +979,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_submission_proto_msgTypes[8]
+	mi := &file_submission_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +991,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[8]
+	mi := &file_submission_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1004,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{8}
+	return file_submission_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *File) GetPath() string {
@@ -1034,7 +1095,7 @@ type Constant struct {
 
 func (x *Constant) Reset() {
 	*x = Constant{}
-	mi := &file_submission_proto_msgTypes[9]
+	mi := &file_submission_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1107,7 @@ func (x *Constant) String() string {
 func (*Constant) ProtoMessage() {}
 
 func (x *Constant) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[9]
+	mi := &file_submission_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1120,7 @@ func (x *Constant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constant.ProtoReflect.Descriptor instead.
 func (*Constant) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{9}
+	return file_submission_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Constant) GetField() int32 {
@@ -1093,7 +1154,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_submission_proto_msgTypes[10]
+	mi := &file_submission_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1166,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[10]
+	mi := &file_submission_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1179,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{10}
+	return file_submission_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Name) GetName() string {
@@ -1146,7 +1207,7 @@ type Description struct {
 
 func (x *Description) Reset() {
 	*x = Description{}
-	mi := &file_submission_proto_msgTypes[11]
+	mi := &file_submission_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1219,7 @@ func (x *Description) String() string {
 func (*Description) ProtoMessage() {}
 
 func (x *Description) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[11]
+	mi := &file_submission_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1232,7 @@ func (x *Description) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Description.ProtoReflect.Descriptor instead.
 func (*Description) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{11}
+	return file_submission_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Description) GetSchema() []byte {
@@ -1202,7 +1263,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_submission_proto_msgTypes[12]
+	mi := &file_submission_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1275,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[12]
+	mi := &file_submission_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1288,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{12}
+	return file_submission_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Event) GetEvent() isEvent_Event {
@@ -1295,7 +1356,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_submission_proto_msgTypes[13]
+	mi := &file_submission_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1307,7 +1368,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[13]
+	mi := &file_submission_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1320,7 +1381,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{13}
+	return file_submission_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Job) GetId() string {
@@ -1338,7 +1399,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_submission_proto_msgTypes[14]
+	mi := &file_submission_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1411,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[14]
+	mi := &file_submission_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1424,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{14}
+	return file_submission_proto_rawDescGZIP(), []int{15}
 }
 
 type Ready struct {
@@ -1375,7 +1436,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_submission_proto_msgTypes[15]
+	mi := &file_submission_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1448,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[15]
+	mi := &file_submission_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1461,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{15}
+	return file_submission_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ready) GetParts() []*Part {
@@ -1423,7 +1484,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_submission_proto_msgTypes[16]
+	mi := &file_submission_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1496,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[16]
+	mi := &file_submission_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1509,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{16}
+	return file_submission_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Part) GetHost() string {
@@ -1485,7 +1546,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_submission_proto_msgTypes[17]
+	mi := &file_submission_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1497,7 +1558,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[17]
+	mi := &file_submission_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1510,7 +1571,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{17}
+	return file_submission_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Failure) GetClass() Class {
@@ -1545,7 +1606,7 @@ type Watching struct {
 
 func (x *Watching) Reset() {
 	*x = Watching{}
-	mi := &file_submission_proto_msgTypes[18]
+	mi := &file_submission_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1618,7 @@ func (x *Watching) String() string {
 func (*Watching) ProtoMessage() {}
 
 func (x *Watching) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[18]
+	mi := &file_submission_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1631,7 @@ func (x *Watching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Watching.ProtoReflect.Descriptor instead.
 func (*Watching) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{18}
+	return file_submission_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Watching) GetId() string {
@@ -1605,7 +1666,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_submission_proto_msgTypes[19]
+	mi := &file_submission_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1617,7 +1678,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[19]
+	mi := &file_submission_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1630,7 +1691,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{19}
+	return file_submission_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Progress) GetState() State {
@@ -1704,7 +1765,7 @@ type Stage struct {
 
 func (x *Stage) Reset() {
 	*x = Stage{}
-	mi := &file_submission_proto_msgTypes[20]
+	mi := &file_submission_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1777,7 @@ func (x *Stage) String() string {
 func (*Stage) ProtoMessage() {}
 
 func (x *Stage) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[20]
+	mi := &file_submission_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1790,7 @@ func (x *Stage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stage.ProtoReflect.Descriptor instead.
 func (*Stage) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{20}
+	return file_submission_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Stage) GetId() int32 {
@@ -1823,7 +1884,7 @@ type Operator struct {
 
 func (x *Operator) Reset() {
 	*x = Operator{}
-	mi := &file_submission_proto_msgTypes[21]
+	mi := &file_submission_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1835,7 +1896,7 @@ func (x *Operator) String() string {
 func (*Operator) ProtoMessage() {}
 
 func (x *Operator) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[21]
+	mi := &file_submission_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1848,7 +1909,7 @@ func (x *Operator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operator.ProtoReflect.Descriptor instead.
 func (*Operator) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{21}
+	return file_submission_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Operator) GetName() string {
@@ -1898,7 +1959,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_submission_proto_msgTypes[22]
+	mi := &file_submission_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1910,7 +1971,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[22]
+	mi := &file_submission_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1923,7 +1984,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{22}
+	return file_submission_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Task) GetId() int32 {
@@ -2012,7 +2073,7 @@ type Members struct {
 
 func (x *Members) Reset() {
 	*x = Members{}
-	mi := &file_submission_proto_msgTypes[23]
+	mi := &file_submission_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2085,7 @@ func (x *Members) String() string {
 func (*Members) ProtoMessage() {}
 
 func (x *Members) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[23]
+	mi := &file_submission_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2098,7 @@ func (x *Members) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Members.ProtoReflect.Descriptor instead.
 func (*Members) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{23}
+	return file_submission_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Members) GetExecutors() []*Member {
@@ -2063,7 +2124,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_submission_proto_msgTypes[24]
+	mi := &file_submission_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2075,7 +2136,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_submission_proto_msgTypes[24]
+	mi := &file_submission_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2088,7 +2149,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_submission_proto_rawDescGZIP(), []int{24}
+	return file_submission_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Member) GetId() string {
@@ -2165,7 +2226,7 @@ const file_submission_proto_rawDesc = "" +
 	"\x06groups\x18\x05 \x03(\v2 .gatehouse.ballista.v1.TaskGroupR\x06groups\";\n" +
 	"\tTaskGroup\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x14\n" +
-	"\x05token\x18\x02 \x01(\tR\x05token\"\xf5\x03\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"\xa8\x04\n" +
 	"\aPayload\x12\x14\n" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x1f\n" +
@@ -2181,7 +2242,8 @@ const file_submission_proto_rawDesc = "" +
 	" \x01(\fR\x06schema\x12A\n" +
 	"\bequality\x18\v \x03(\v2%.gatehouse.ballista.v1.EqualityDeleteR\bequality\x12;\n" +
 	"\bdefaults\x18\f \x03(\v2\x1f.gatehouse.ballista.v1.ConstantR\bdefaults\x125\n" +
-	"\x06sealed\x18\r \x01(\v2\x1d.gatehouse.ballista.v1.SealedR\x06sealed\"^\n" +
+	"\x06sealed\x18\r \x01(\v2\x1d.gatehouse.ballista.v1.SealedR\x06sealed\x121\n" +
+	"\x04hash\x18\x0e \x01(\v2\x1d.gatehouse.ballista.v1.SealedR\x04hash\"^\n" +
 	"\x06Sealed\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\"\n" +
 	"\fencapsulated\x18\x02 \x01(\fR\fencapsulated\x12\x1e\n" +
@@ -2190,7 +2252,10 @@ const file_submission_proto_rawDesc = "" +
 	"ciphertext\"=\n" +
 	"\tLocations\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1a\n" +
-	"\bequality\x18\x02 \x03(\tR\bequality\"`\n" +
+	"\bequality\x18\x02 \x03(\tR\bequality\"5\n" +
+	"\aHashKey\x12\x14\n" +
+	"\x05inner\x18\x01 \x01(\tR\x05inner\x12\x14\n" +
+	"\x05outer\x18\x02 \x01(\tR\x05outer\"`\n" +
 	"\x0eEqualityDelete\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
@@ -2362,81 +2427,80 @@ func file_submission_proto_rawDescGZIP() []byte {
 	return file_submission_proto_rawDescData
 }
 
-var (
-	file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-	file_submission_proto_msgTypes  = make([]protoimpl.MessageInfo, 25)
-	file_submission_proto_goTypes   = []any{
-		Class(0),               // 0: gatehouse.ballista.v1.Class
-		State(0),               // 1: gatehouse.ballista.v1.State
-		StageState(0),          // 2: gatehouse.ballista.v1.StageState
-		TaskState(0),           // 3: gatehouse.ballista.v1.TaskState
-		(*Statement)(nil),      // 4: gatehouse.ballista.v1.Statement
-		(*Relation)(nil),       // 5: gatehouse.ballista.v1.Relation
-		(*TaskGroup)(nil),      // 6: gatehouse.ballista.v1.TaskGroup
-		(*Payload)(nil),        // 7: gatehouse.ballista.v1.Payload
-		(*Sealed)(nil),         // 8: gatehouse.ballista.v1.Sealed
-		(*Locations)(nil),      // 9: gatehouse.ballista.v1.Locations
-		(*EqualityDelete)(nil), // 10: gatehouse.ballista.v1.EqualityDelete
-		(*Column)(nil),         // 11: gatehouse.ballista.v1.Column
-		(*File)(nil),           // 12: gatehouse.ballista.v1.File
-		(*Constant)(nil),       // 13: gatehouse.ballista.v1.Constant
-		(*Name)(nil),           // 14: gatehouse.ballista.v1.Name
-		(*Description)(nil),    // 15: gatehouse.ballista.v1.Description
-		(*Event)(nil),          // 16: gatehouse.ballista.v1.Event
-		(*Job)(nil),            // 17: gatehouse.ballista.v1.Job
-		(*Done)(nil),           // 18: gatehouse.ballista.v1.Done
-		(*Ready)(nil),          // 19: gatehouse.ballista.v1.Ready
-		(*Part)(nil),           // 20: gatehouse.ballista.v1.Part
-		(*Failure)(nil),        // 21: gatehouse.ballista.v1.Failure
-		(*Watching)(nil),       // 22: gatehouse.ballista.v1.Watching
-		(*Progress)(nil),       // 23: gatehouse.ballista.v1.Progress
-		(*Stage)(nil),          // 24: gatehouse.ballista.v1.Stage
-		(*Operator)(nil),       // 25: gatehouse.ballista.v1.Operator
-		(*Task)(nil),           // 26: gatehouse.ballista.v1.Task
-		(*Members)(nil),        // 27: gatehouse.ballista.v1.Members
-		(*Member)(nil),         // 28: gatehouse.ballista.v1.Member
-	}
-)
-
+var file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_submission_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_submission_proto_goTypes = []any{
+	(Class)(0),             // 0: gatehouse.ballista.v1.Class
+	(State)(0),             // 1: gatehouse.ballista.v1.State
+	(StageState)(0),        // 2: gatehouse.ballista.v1.StageState
+	(TaskState)(0),         // 3: gatehouse.ballista.v1.TaskState
+	(*Statement)(nil),      // 4: gatehouse.ballista.v1.Statement
+	(*Relation)(nil),       // 5: gatehouse.ballista.v1.Relation
+	(*TaskGroup)(nil),      // 6: gatehouse.ballista.v1.TaskGroup
+	(*Payload)(nil),        // 7: gatehouse.ballista.v1.Payload
+	(*Sealed)(nil),         // 8: gatehouse.ballista.v1.Sealed
+	(*Locations)(nil),      // 9: gatehouse.ballista.v1.Locations
+	(*HashKey)(nil),        // 10: gatehouse.ballista.v1.HashKey
+	(*EqualityDelete)(nil), // 11: gatehouse.ballista.v1.EqualityDelete
+	(*Column)(nil),         // 12: gatehouse.ballista.v1.Column
+	(*File)(nil),           // 13: gatehouse.ballista.v1.File
+	(*Constant)(nil),       // 14: gatehouse.ballista.v1.Constant
+	(*Name)(nil),           // 15: gatehouse.ballista.v1.Name
+	(*Description)(nil),    // 16: gatehouse.ballista.v1.Description
+	(*Event)(nil),          // 17: gatehouse.ballista.v1.Event
+	(*Job)(nil),            // 18: gatehouse.ballista.v1.Job
+	(*Done)(nil),           // 19: gatehouse.ballista.v1.Done
+	(*Ready)(nil),          // 20: gatehouse.ballista.v1.Ready
+	(*Part)(nil),           // 21: gatehouse.ballista.v1.Part
+	(*Failure)(nil),        // 22: gatehouse.ballista.v1.Failure
+	(*Watching)(nil),       // 23: gatehouse.ballista.v1.Watching
+	(*Progress)(nil),       // 24: gatehouse.ballista.v1.Progress
+	(*Stage)(nil),          // 25: gatehouse.ballista.v1.Stage
+	(*Operator)(nil),       // 26: gatehouse.ballista.v1.Operator
+	(*Task)(nil),           // 27: gatehouse.ballista.v1.Task
+	(*Members)(nil),        // 28: gatehouse.ballista.v1.Members
+	(*Member)(nil),         // 29: gatehouse.ballista.v1.Member
+}
 var file_submission_proto_depIdxs = []int32{
 	5,  // 0: gatehouse.ballista.v1.Statement.relations:type_name -> gatehouse.ballista.v1.Relation
 	6,  // 1: gatehouse.ballista.v1.Relation.groups:type_name -> gatehouse.ballista.v1.TaskGroup
-	12, // 2: gatehouse.ballista.v1.Payload.files:type_name -> gatehouse.ballista.v1.File
-	11, // 3: gatehouse.ballista.v1.Payload.columns:type_name -> gatehouse.ballista.v1.Column
-	10, // 4: gatehouse.ballista.v1.Payload.equality:type_name -> gatehouse.ballista.v1.EqualityDelete
-	13, // 5: gatehouse.ballista.v1.Payload.defaults:type_name -> gatehouse.ballista.v1.Constant
+	13, // 2: gatehouse.ballista.v1.Payload.files:type_name -> gatehouse.ballista.v1.File
+	12, // 3: gatehouse.ballista.v1.Payload.columns:type_name -> gatehouse.ballista.v1.Column
+	11, // 4: gatehouse.ballista.v1.Payload.equality:type_name -> gatehouse.ballista.v1.EqualityDelete
+	14, // 5: gatehouse.ballista.v1.Payload.defaults:type_name -> gatehouse.ballista.v1.Constant
 	8,  // 6: gatehouse.ballista.v1.Payload.sealed:type_name -> gatehouse.ballista.v1.Sealed
-	13, // 7: gatehouse.ballista.v1.File.constants:type_name -> gatehouse.ballista.v1.Constant
-	14, // 8: gatehouse.ballista.v1.File.mapping:type_name -> gatehouse.ballista.v1.Name
-	21, // 9: gatehouse.ballista.v1.Description.failure:type_name -> gatehouse.ballista.v1.Failure
-	17, // 10: gatehouse.ballista.v1.Event.accepted:type_name -> gatehouse.ballista.v1.Job
-	19, // 11: gatehouse.ballista.v1.Event.ready:type_name -> gatehouse.ballista.v1.Ready
-	21, // 12: gatehouse.ballista.v1.Event.failed:type_name -> gatehouse.ballista.v1.Failure
-	20, // 13: gatehouse.ballista.v1.Ready.parts:type_name -> gatehouse.ballista.v1.Part
-	0,  // 14: gatehouse.ballista.v1.Failure.class:type_name -> gatehouse.ballista.v1.Class
-	1,  // 15: gatehouse.ballista.v1.Progress.state:type_name -> gatehouse.ballista.v1.State
-	24, // 16: gatehouse.ballista.v1.Progress.stages:type_name -> gatehouse.ballista.v1.Stage
-	21, // 17: gatehouse.ballista.v1.Progress.failure:type_name -> gatehouse.ballista.v1.Failure
-	2,  // 18: gatehouse.ballista.v1.Stage.state:type_name -> gatehouse.ballista.v1.StageState
-	25, // 19: gatehouse.ballista.v1.Stage.operators:type_name -> gatehouse.ballista.v1.Operator
-	26, // 20: gatehouse.ballista.v1.Stage.tasks:type_name -> gatehouse.ballista.v1.Task
-	3,  // 21: gatehouse.ballista.v1.Task.state:type_name -> gatehouse.ballista.v1.TaskState
-	28, // 22: gatehouse.ballista.v1.Members.executors:type_name -> gatehouse.ballista.v1.Member
-	4,  // 23: gatehouse.ballista.v1.Submission.Describe:input_type -> gatehouse.ballista.v1.Statement
-	4,  // 24: gatehouse.ballista.v1.Submission.Submit:input_type -> gatehouse.ballista.v1.Statement
-	4,  // 25: gatehouse.ballista.v1.Submission.Outline:input_type -> gatehouse.ballista.v1.Statement
-	22, // 26: gatehouse.ballista.v1.Submission.Watch:input_type -> gatehouse.ballista.v1.Watching
-	18, // 27: gatehouse.ballista.v1.Submission.Cluster:input_type -> gatehouse.ballista.v1.Done
-	15, // 28: gatehouse.ballista.v1.Submission.Describe:output_type -> gatehouse.ballista.v1.Description
-	16, // 29: gatehouse.ballista.v1.Submission.Submit:output_type -> gatehouse.ballista.v1.Event
-	23, // 30: gatehouse.ballista.v1.Submission.Outline:output_type -> gatehouse.ballista.v1.Progress
-	23, // 31: gatehouse.ballista.v1.Submission.Watch:output_type -> gatehouse.ballista.v1.Progress
-	27, // 32: gatehouse.ballista.v1.Submission.Cluster:output_type -> gatehouse.ballista.v1.Members
-	28, // [28:33] is the sub-list for method output_type
-	23, // [23:28] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	8,  // 7: gatehouse.ballista.v1.Payload.hash:type_name -> gatehouse.ballista.v1.Sealed
+	14, // 8: gatehouse.ballista.v1.File.constants:type_name -> gatehouse.ballista.v1.Constant
+	15, // 9: gatehouse.ballista.v1.File.mapping:type_name -> gatehouse.ballista.v1.Name
+	22, // 10: gatehouse.ballista.v1.Description.failure:type_name -> gatehouse.ballista.v1.Failure
+	18, // 11: gatehouse.ballista.v1.Event.accepted:type_name -> gatehouse.ballista.v1.Job
+	20, // 12: gatehouse.ballista.v1.Event.ready:type_name -> gatehouse.ballista.v1.Ready
+	22, // 13: gatehouse.ballista.v1.Event.failed:type_name -> gatehouse.ballista.v1.Failure
+	21, // 14: gatehouse.ballista.v1.Ready.parts:type_name -> gatehouse.ballista.v1.Part
+	0,  // 15: gatehouse.ballista.v1.Failure.class:type_name -> gatehouse.ballista.v1.Class
+	1,  // 16: gatehouse.ballista.v1.Progress.state:type_name -> gatehouse.ballista.v1.State
+	25, // 17: gatehouse.ballista.v1.Progress.stages:type_name -> gatehouse.ballista.v1.Stage
+	22, // 18: gatehouse.ballista.v1.Progress.failure:type_name -> gatehouse.ballista.v1.Failure
+	2,  // 19: gatehouse.ballista.v1.Stage.state:type_name -> gatehouse.ballista.v1.StageState
+	26, // 20: gatehouse.ballista.v1.Stage.operators:type_name -> gatehouse.ballista.v1.Operator
+	27, // 21: gatehouse.ballista.v1.Stage.tasks:type_name -> gatehouse.ballista.v1.Task
+	3,  // 22: gatehouse.ballista.v1.Task.state:type_name -> gatehouse.ballista.v1.TaskState
+	29, // 23: gatehouse.ballista.v1.Members.executors:type_name -> gatehouse.ballista.v1.Member
+	4,  // 24: gatehouse.ballista.v1.Submission.Describe:input_type -> gatehouse.ballista.v1.Statement
+	4,  // 25: gatehouse.ballista.v1.Submission.Submit:input_type -> gatehouse.ballista.v1.Statement
+	4,  // 26: gatehouse.ballista.v1.Submission.Outline:input_type -> gatehouse.ballista.v1.Statement
+	23, // 27: gatehouse.ballista.v1.Submission.Watch:input_type -> gatehouse.ballista.v1.Watching
+	19, // 28: gatehouse.ballista.v1.Submission.Cluster:input_type -> gatehouse.ballista.v1.Done
+	16, // 29: gatehouse.ballista.v1.Submission.Describe:output_type -> gatehouse.ballista.v1.Description
+	17, // 30: gatehouse.ballista.v1.Submission.Submit:output_type -> gatehouse.ballista.v1.Event
+	24, // 31: gatehouse.ballista.v1.Submission.Outline:output_type -> gatehouse.ballista.v1.Progress
+	24, // 32: gatehouse.ballista.v1.Submission.Watch:output_type -> gatehouse.ballista.v1.Progress
+	28, // 33: gatehouse.ballista.v1.Submission.Cluster:output_type -> gatehouse.ballista.v1.Members
+	29, // [29:34] is the sub-list for method output_type
+	24, // [24:29] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_submission_proto_init() }
@@ -2444,12 +2508,12 @@ func file_submission_proto_init() {
 	if File_submission_proto != nil {
 		return
 	}
-	file_submission_proto_msgTypes[7].OneofWrappers = []any{
+	file_submission_proto_msgTypes[8].OneofWrappers = []any{
 		(*Column_Raw)(nil),
 		(*Column_Mask)(nil),
 	}
-	file_submission_proto_msgTypes[8].OneofWrappers = []any{}
-	file_submission_proto_msgTypes[12].OneofWrappers = []any{
+	file_submission_proto_msgTypes[9].OneofWrappers = []any{}
+	file_submission_proto_msgTypes[13].OneofWrappers = []any{
 		(*Event_Accepted)(nil),
 		(*Event_Ready)(nil),
 		(*Event_Failed)(nil),
@@ -2460,7 +2524,7 @@ func file_submission_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_submission_proto_rawDesc), len(file_submission_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

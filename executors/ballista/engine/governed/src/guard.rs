@@ -8,12 +8,13 @@ use datafusion::error::{DataFusionError, Result};
 use serde::Deserialize;
 
 use crate::failure::{failure, unsupported};
+use crate::hash::Key;
 use crate::keys::{self, Jwk, KeyFile};
 use crate::payload::{Payload, Urls};
-use crate::seal::Vault;
+use crate::seal::{Secret, Vault};
 use crate::stores::Stores;
 use crate::token::{Claims, Keys, hash, now};
-use crate::wire::{Class, Sealed};
+use crate::wire::{Class, HashKey, Locations, Sealed};
 
 /// The public half of the gateway's keys, as `keys.json` has them.
 #[derive(Deserialize)]
@@ -31,7 +32,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Reads the keys, whose file may change later. `vault` opens what gateways seal; without it only local files are read.
+    /// Reads the keys, whose file may change later. `vault` opens what gateways seal; without it only local files are read, and nothing is hashed.
     pub fn open(path: &Path, vault: Option<Vault>) -> Result<Self> {
         Ok(Self { keys: KeyFile::open(path, signers)?, seen: Mutex::default(), vault })
     }
@@ -61,20 +62,28 @@ impl Guard {
         if let Some(sealed) = payload.sealed.take() {
             payload.urls = self.urls(place, &claims.id, &sealed, &payload, stores)?;
         }
+        if let Some(sealed) = payload.sealed_hash.take() {
+            let key: HashKey = self.unseal(place, &claims.id, &sealed)?;
+            payload.hash = Some(Key::new(key).ok_or_else(|| refused(place, "its hash has no key"))?);
+        }
         Ok(payload)
     }
 
     /// Opens the URLs of a payload's files. There is a place for each, or it is not for this payload.
     fn urls(&self, place: &Place<'_>, token: &str, sealed: &Sealed, payload: &Payload, stores: &Stores) -> Result<Urls> {
-        let Some(vault) = &self.vault else {
-            return Err(unsupported("its executors read no object stores"));
-        };
-        let locations = vault.unseal(sealed, place.query, place.relation, token).map_err(|why| refused(place, why))?;
+        let locations: Locations = self.unseal(place, token, sealed)?;
         if (locations.files.len(), locations.equality.len()) != (payload.files.len(), payload.equality.len()) {
             return Err(refused(place, "its locations are not those of its files"));
         }
         let urls = |all: Vec<String>| all.iter().map(|u| (!u.is_empty()).then(|| stores.url(u)).transpose()).collect::<Result<Vec<_>>>();
         Ok(Urls::new(urls(locations.files)?, urls(locations.equality)?))
+    }
+
+    fn unseal<S: Secret>(&self, place: &Place<'_>, token: &str, sealed: &Sealed) -> Result<S> {
+        let Some(vault) = &self.vault else {
+            return Err(unsupported("its executors have no key for object stores and hashes"));
+        };
+        vault.unseal(sealed, place.query, place.relation, token).map_err(|why| refused(place, why))
     }
 
     fn once(&self, place: &Place<'_>, claims: &Claims, now: i64) -> Result<()> {

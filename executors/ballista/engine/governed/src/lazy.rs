@@ -18,6 +18,7 @@ use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, Operator,
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::{number_of, truth_of};
+use crate::hash;
 
 /// Rewrites a statement's plan.
 #[derive(Debug)]
@@ -152,6 +153,7 @@ const SAFE: &[&str] = &[
     "gw_right",
     "coalesce",
     "nullif",
+    hash::NAME,
 ];
 
 /// Whether an expression may fail on some row. Nothing is known of subqueries; constants are computed once for all rows.

@@ -7,6 +7,7 @@ use arrow::ipc::convert::try_schema_from_ipc_buffer;
 use datafusion::error::{DataFusionError, Result};
 use prost::Message;
 
+use crate::hash::Key;
 use crate::stores::Url;
 use crate::wire;
 
@@ -39,6 +40,10 @@ pub struct Payload {
     pub sealed: Option<wire::Sealed>,
     /// The same, opened.
     pub urls: Urls,
+    /// The key of hashes, if filter or masks have some, until the guard has opened it.
+    pub sealed_hash: Option<wire::Sealed>,
+    /// The same, opened.
+    pub hash: Option<Key>,
 }
 
 /// The URLs of a payload's files, in their order, and those of its equality deletes; none of a local file.
@@ -115,6 +120,8 @@ impl Payload {
             defaults: w.defaults,
             sealed: w.sealed,
             urls: Urls::default(),
+            sealed_hash: w.hash,
+            hash: None,
         })
     }
 }

@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatchOptions;
 use datafusion::common::DFSchema;
 use datafusion::error::Result;
-use datafusion::execution::SessionState;
+use datafusion::execution::{FunctionRegistry, SessionState};
 use datafusion::logical_expr::ExprSchemable;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
@@ -17,7 +17,7 @@ use datafusion::physical_expr::utils::collect_columns;
 use crate::failure::failure;
 use crate::payload::{Payload, Value};
 use crate::wire::Class;
-use crate::{lazy, rewrite, wall};
+use crate::{hash, lazy, rewrite, wall};
 
 /// A relation's policy, ready to be evaluated.
 pub struct Policy {
@@ -36,6 +36,8 @@ impl Policy {
     /// Plans the expressions of a payload for the shown columns in `projection`, whose schema is `schema`.
     pub fn new(p: &Payload, projection: &[usize], schema: &SchemaRef, state: &SessionState) -> Result<Self> {
         let names = DFSchema::try_from(Arc::clone(&p.read))?;
+        let mut state = state.clone(); // others' policies have another key, and statements none
+        state.register_udf(hash::function(p.hash.clone()))?;
         let plan = |text: &str, to: Option<&DataType>| -> Result<Arc<dyn PhysicalExpr>> {
             let expr = rewrite::expr(state.create_logical_expr(text, &names)?, &names)?.data;
             wall::check_expr(&expr, &names)?;

@@ -1,4 +1,5 @@
-//! What gateways seal for executors: the URLs of a task group's files. Whoever passes them on in between cannot open them.
+//! What gateways seal for executors: the URLs of a task group's files, and the key of its hashes. Whoever passes them on in between cannot open
+//! them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,10 +12,21 @@ use serde::Deserialize;
 
 use crate::keys::{self, Jwk, KeyFile};
 use crate::token::{now, thumbprint};
-use crate::wire::{Locations, Sealed};
+use crate::wire::{HashKey, Locations, Sealed};
 
-/// What is sealed, for HPKE: nothing of another use of the same key opens here.
-const INFO: &[u8] = b"gatehouse locations 1";
+/// What is sealed.
+pub trait Secret: Message + Default {
+    /// Its kind, for HPKE: nothing of another kind opens as this.
+    const INFO: &[u8];
+}
+
+impl Secret for Locations {
+    const INFO: &[u8] = b"gatehouse locations 1";
+}
+
+impl Secret for HashKey {
+    const INFO: &[u8] = b"gatehouse hash key 1";
+}
 
 /// The bytes of a message that its authentication takes.
 const TAG: usize = 16;
@@ -37,25 +49,25 @@ impl Vault {
         KeyFile::open(path, load).map(Self)
     }
 
-    /// Returns the locations that were sealed for one task group. The reason of a refusal is for the log.
-    pub fn unseal(&self, sealed: &Sealed, query: &str, relation: &str, token: &str) -> std::result::Result<Locations, &'static str> {
+    /// Returns what was sealed for one task group. The reason of a refusal is for the log.
+    pub fn unseal<S: Secret>(&self, sealed: &Sealed, query: &str, relation: &str, token: &str) -> std::result::Result<S, &'static str> {
         let context = format!("{query}\0{relation}\0{token}");
         match self.0.now().get(&sealed.key) {
-            None => Err("its locations are sealed for a key that is not here"),
-            Some((_, Some(end))) if *end <= now() => Err("its locations are sealed for a key that has ended"),
+            None => Err("something of it is sealed for a key that is not here"),
+            Some((_, Some(end))) if *end <= now() => Err("something of it is sealed for a key that has ended"),
             Some((key, _)) => unseal(key, sealed, &context),
         }
     }
 }
 
-fn unseal(key: &PrivateKey, sealed: &Sealed, context: &str) -> std::result::Result<Locations, &'static str> {
-    let bad = "its locations are sealed for another task group, or damaged";
+fn unseal<S: Secret>(key: &PrivateKey, sealed: &Sealed, context: &str) -> std::result::Result<S, &'static str> {
+    let bad = "something of it is sealed for another task group, or damaged";
     let encapsulated = PublicKey::try_from(&sealed.encapsulated[..]).map_err(|_| bad)?;
     let mut text = vec![0; sealed.ciphertext.len().checked_sub(TAG).ok_or(bad)?];
-    ModeBase::<DHKEM_X25519_SHA256_CHACHA20>::new_recipient(&encapsulated, key, INFO)
+    ModeBase::<DHKEM_X25519_SHA256_CHACHA20>::new_recipient(&encapsulated, key, S::INFO)
         .and_then(|mut r| r.open(&sealed.ciphertext, context.as_bytes(), &mut text))
         .map_err(|_| bad)?;
-    Locations::decode(&text[..]).map_err(|_| "its locations cannot be read")
+    S::decode(&text[..]).map_err(|_| "something sealed of it cannot be read")
 }
 
 fn load(text: &[u8]) -> Option<Keys> {
@@ -98,7 +110,7 @@ mod tests {
         let text = Locations { files: vec!["https://store/a?secret".into()], equality: vec![] }.encode_to_vec();
         let mut ciphertext = vec![0; text.len() + TAG];
         let (mut sender, encapsulated) =
-            ModeBase::<DHKEM_X25519_SHA256_CHACHA20>::new_sender_deterministic(to, INFO, PrivateKey::from([9; 32])).expect("a sender");
+            ModeBase::<DHKEM_X25519_SHA256_CHACHA20>::new_sender_deterministic(to, Locations::INFO, PrivateKey::from([9; 32])).expect("a sender");
         sender.seal(&text, context.as_bytes(), &mut ciphertext).expect("sealed");
         Sealed { key: key.into(), encapsulated: encapsulated.as_ref().to_vec(), ciphertext }
     }
@@ -109,20 +121,22 @@ mod tests {
         let (two, other, _) = jwk(2);
         let v = vault("opens", &format!(r#"{{"keys":[{one},{two}]}}"#)).expect("keys");
         let sealed = seal(&public, &kid, "q\0r\0t");
-        assert_eq!(v.unseal(&sealed, "q", "r", "t").expect("it opens").files, ["https://store/a?secret"]);
+        let locations = |s: &Sealed, query: &str, relation: &str, token: &str| v.unseal::<Locations>(s, query, relation, token);
+        assert_eq!(locations(&sealed, "q", "r", "t").expect("it opens").files, ["https://store/a?secret"]);
         for (query, relation, token) in [("p", "r", "t"), ("q", "s", "t"), ("q", "r", "u"), ("q\0r", "", "t")] {
-            assert!(v.unseal(&sealed, query, relation, token).is_err(), "{query} {relation} {token}");
+            assert!(locations(&sealed, query, relation, token).is_err(), "{query} {relation} {token}");
         }
+        assert!(v.unseal::<HashKey>(&sealed, "q", "r", "t").is_err(), "as something else");
         let mut changed = sealed.clone();
         changed.ciphertext[3] ^= 1;
         let short = Sealed { ciphertext: vec![0; TAG - 1], ..sealed.clone() };
         let mixed = Sealed { encapsulated: vec![7; 32], ..sealed.clone() };
         let long = Sealed { encapsulated: vec![7; 33], ..sealed.clone() };
         for (name, s) in [("changed", changed), ("short", short), ("mixed", mixed), ("long", long)] {
-            assert!(v.unseal(&s, "q", "r", "t").is_err(), "{name}");
+            assert!(locations(&s, "q", "r", "t").is_err(), "{name}");
         }
         for key in ["", "x", &other] {
-            assert!(v.unseal(&Sealed { key: key.into(), ..sealed.clone() }, "q", "r", "t").is_err(), "{key}");
+            assert!(locations(&Sealed { key: key.into(), ..sealed.clone() }, "q", "r", "t").is_err(), "{key}");
         }
     }
 
@@ -132,7 +146,7 @@ mod tests {
         let sealed = seal(&public, &kid, "q\0r\0t");
         for (end, opens) in [(now() - 1, false), (now() + 60, true)] {
             let v = vault("ends", &format!(r#"{{"keys":[{}]}}"#, one.replace(r#"{"kty""#, &format!(r#"{{"exp":{end},"kty""#)))).expect("keys");
-            assert_eq!(v.unseal(&sealed, "q", "r", "t").is_ok(), opens, "{end}");
+            assert_eq!(v.unseal::<Locations>(&sealed, "q", "r", "t").is_ok(), opens, "{end}");
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Payload {
     pub defaults: ::prost::alloc::vec::Vec<Constant>,
     #[prost(message, optional, tag = "13")]
     pub sealed: ::core::option::Option<Sealed>,
+    #[prost(message, optional, tag = "14")]
+    pub hash: ::core::option::Option<Sealed>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Sealed {
@@ -75,6 +77,13 @@ pub struct Locations {
     pub files: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     #[prost(string, repeated, tag = "2")]
     pub equality: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HashKey {
+    #[prost(string, tag = "1")]
+    pub inner: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub outer: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct EqualityDelete {

@@ -163,6 +163,15 @@ pub const GROUPED: &str = "gw_grouped";
 /// The name of the function of `ordered`.
 pub const ORDERED: &str = "gw_ordered";
 
+/// Bytes as digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, b| {
+        let _ = write!(text, "{b:02x}");
+        text
+    })
+}
+
 fn range(what: &str) -> DataFusionError {
     failure(Class::Range, format!("{what} is out of range"))
 }

@@ -38,7 +38,7 @@ pub const LIST: &[Entry] = &[
     Entry("gw_split_part", text_text_1, split_part),
     Entry("gw_lpad", text_1_text, |a, _| pad(a, true)),
     Entry("gw_rpad", text_1_text, |a, _| pad(a, false)),
-    Entry("gw_sha256", text::<1>, |a, _| map(&a[0], |s| digest(&SHA256, s.as_bytes()).as_ref().iter().map(|b| format!("{b:02x}")).collect())),
+    Entry("gw_sha256", text::<1>, |a, _| map(&a[0], |s| super::hex(digest(&SHA256, s.as_bytes()).as_ref()))),
 ];
 
 /// The longest text that a function makes.

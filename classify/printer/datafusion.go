@@ -16,6 +16,7 @@ var datafusion = Dialect{
 		"boolean": "BOOLEAN", "tinyint": "TINYINT", "smallint": "SMALLINT", "integer": "INT", "bigint": "BIGINT", "real": "REAL",
 		"double": "DOUBLE", "decimal": "DECIMAL", "varchar": "VARCHAR", "date": "DATE", "timestamp": "TIMESTAMP(6)",
 	},
+	casts:     map[string]string{"uuid": "gw_to_uuid({x})", "time": "gw_to_time({x})", "blob": "gw_to_blob({x})"},
 	defaults:  map[string]string{"decimal": "(18, 3)"},
 	operators: same("=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "||"),
 	functions: map[string]string{

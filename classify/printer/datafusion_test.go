@@ -41,6 +41,7 @@ func TestDataFusion(t *testing.T) {
 			"SELECT sum(a) OVER w FROM t WINDOW w AS (ORDER BY b ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
 			`SELECT "sum"("a") OVER "w" FROM "t" WINDOW "w" AS (ORDER BY "b" ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)`,
 		},
+		{"SELECT CAST(a || 'x' AS UUID), CAST('1' AS TIME) FROM t", `SELECT gw_to_uuid("a" || 'x'), gw_to_time('1') FROM "t"`},
 		{"SELECT a, grouping(a) FROM t GROUP BY ROLLUP (a)", `SELECT "a", CAST(grouping("a") AS BIGINT) FROM "t" GROUP BY ROLLUP("a")`},
 	} {
 		got, err := printed(t, c.text)
@@ -52,7 +53,7 @@ func TestDataFusion(t *testing.T) {
 		"SELECT md5(a) FROM t", "SELECT max(DISTINCT a) FROM t", "SELECT round(a, b) FROM t", "SELECT current_date", "SELECT date_trunc(a, d) FROM t",
 		"SELECT lag(a IGNORE NULLS) OVER (ORDER BY b) FROM t", "SELECT sum(a) OVER (ORDER BY b ROWS a PRECEDING) FROM t",
 		"SELECT sum(a) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) FROM t", "SELECT sum(a) OVER (w ORDER BY b) FROM t WINDOW w AS ()",
-		"SELECT TRY_CAST(a AS INTEGER) FROM t", "SELECT [1, 2]", "SELECT CAST(a AS INTEGER[]) FROM t", "SELECT CAST(a AS UUID) FROM t",
+		"SELECT TRY_CAST(a AS INTEGER) FROM t", "SELECT [1, 2]", "SELECT CAST(a AS INTEGER[]) FROM t", "SELECT CAST(a AS UUID[]) FROM t",
 		"SELECT 99999999999999999999", "SELECT d - to_days(3) FROM t", "SELECT a ~ 'x' FROM t", "SELECT d + INTERVAL '1 day 2 hours' FROM t",
 		"SELECT * FROM generate_series(1, 3)", "SELECT CAST(a AS TIMESTAMPTZ) FROM t",
 	} {

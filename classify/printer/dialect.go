@@ -28,6 +28,8 @@ type Dialect struct {
 	byArgs map[string]string
 	// calls are operators that are functions in the engine.
 	calls map[string]string
+	// casts are casts to types that have no name in the engine: {x} stands for the value.
+	casts map[string]string
 	// defaults are the modifiers of types that have none.
 	defaults map[string]string
 	// grouping is the form of GROUPING, {x} its arguments; "": as it is.

@@ -187,11 +187,23 @@ func (p *printer) cast(word string, t *pgquery.TypeCast) {
 		p.castInterval(t)
 		return
 	}
+	if form := p.castForm(t.TypeName); form != "" {
+		p.put(strings.ReplaceAll(form, "{x}", p.part(func(inner *printer) { inner.expr(t.Arg) })))
+		return
+	}
 	p.put(word, "(")
 	p.expr(t.Arg)
 	p.put(" AS ")
 	p.typeName(t.TypeName)
 	p.put(")")
+}
+
+// castForm is how a cast to a type without name is spelled.
+func (p *printer) castForm(t *pgquery.TypeName) string {
+	if len(t.GetNames()) != 1 || t.Setof || t.PctType || len(t.Typmods) > 0 || len(t.ArrayBounds) > 0 {
+		return ""
+	}
+	return p.d.casts[p.str(t.Names[0])]
 }
 
 func (p *printer) typeName(t *pgquery.TypeName) {

@@ -1,6 +1,8 @@
 package ballista
 
 import (
+	"fmt"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
@@ -107,6 +109,11 @@ func (c *column) value(a arrow.Array, i int) error {
 		return nil
 	}
 	switch b := c.builder.(type) {
+	case *array.StringBuilder:
+		if a, ok := a.(*array.FixedSizeBinary); ok {
+			b.Append(uuidText(a.Value(i)))
+			return nil
+		}
 	case *array.BinaryBuilder:
 		if a, ok := a.(*array.Binary); ok {
 			b.Append(a.Value(i))
@@ -192,6 +199,11 @@ func (c *column) integer(a arrow.Array, i int) error {
 
 func (c *column) other(a arrow.Array) error {
 	return internal("a part has %s for %s", a.DataType(), c.typ)
+}
+
+// uuidText is the canonical text of a UUID.
+func uuidText(v []byte) string {
+	return fmt.Sprintf("%x-%x-%x-%x-%x", v[:4], v[4:6], v[6:8], v[8:10], v[10:])
 }
 
 func integer(a arrow.Array, i int) (int64, bool) {

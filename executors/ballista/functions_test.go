@@ -190,7 +190,7 @@ func (p *prober) prepare(ctx context.Context, c probe) (wrong string, err error)
 		return "", err
 	}
 	last := have.NumFields() - 1
-	if got, want := have.Field(last).Type, s.Schema().Field(last).Type; !arrow.TypeEqual(got, want) {
+	if got, want := have.Field(last).Type, s.Schema().Field(last).Type; !arrow.TypeEqual(got, want) && !arrow.TypeEqual(got, uuidType) {
 		return fmt.Sprintf("its type is %s there, not %s", got, want), nil
 	}
 	return "", nil

@@ -63,7 +63,7 @@ func TestHashMasks(t *testing.T) {
 	}
 	for column, takes := range map[string]bool{
 		"b": true, "i": true, "l": true, "dec9": true, "dec18": true, "dec38": true, "dt": true, "ts": true, "s": true,
-		"f": false, "d": false, "tz": false, "bin": false,
+		"uid": true, "bin": true, "fx": true, "f": false, "d": false, "tz": false,
 	} {
 		demands := hashed("java.types_all", "s", "gw_hash("+column+")", "k <> 1")
 		text := "SELECT k, s FROM java.types_all"

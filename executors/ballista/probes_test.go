@@ -32,9 +32,15 @@ var edges = map[string][]string{
 		"CAST('2023-12-31 12:30:00' AS TIMESTAMP) + INTERVAL '1' MICROSECOND", "CAST('0001-01-01 00:00:00' AS TIMESTAMP)",
 		"CAST(CAST('1970-01-01' AS DATE) + 5000000 AS TIMESTAMP)", "CAST(CAST('1970-01-01' AS DATE) - 1000000 AS TIMESTAMP)",
 	},
+	"UUID": {
+		"NULL", "'00000000-0000-0000-0000-000000000000'", "'7fffffff-ffff-ffff-ffff-ffffffffffff'", "'80000000-0000-0000-0000-000000000000'",
+		"'FFFFFFFF-ffff-ffff-ffff-ffffffffffff'", "'0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9'", "'80000000-0000-0000-7fff-ffffffffffff'",
+	},
+	"BLOB": {"NULL", "''", "'a'", `'\x00'`, `'\xFF'`, `'a\x00b'`, `'~ \x7F\x27\x22\x5C'`, `'\xC3\xA9'`, "'ab'"},
+	"TIME": {"NULL", "'00:00:00'", "'23:59:59.999999'", "'12:30:00.5'", "'01:02:03.000004'", "'12:30:00'"},
 }
 
-var edgeTypes = strings.Split("BOOLEAN SMALLINT INTEGER BIGINT DOUBLE DECIMAL(9,2) DECIMAL(18,3) DECIMAL(38,10) VARCHAR DATE TIMESTAMP", " ")
+var edgeTypes = strings.Split("BOOLEAN SMALLINT INTEGER BIGINT DOUBLE DECIMAL(9,2) DECIMAL(18,3) DECIMAL(38,10) VARCHAR DATE TIMESTAMP UUID BLOB TIME", " ")
 
 // probe is a call over columns a, b, c.
 type probe struct {
@@ -55,6 +61,7 @@ var (
 		"number": strings.Fields("pow greatest least coalesce nullif"),
 		"text":   strings.Fields("contains starts_with prefix ends_with suffix strpos instr concat trim ltrim rtrim greatest least coalesce nullif"),
 		"moment": strings.Fields("greatest least coalesce nullif"),
+		"":       strings.Fields("greatest least coalesce nullif"),
 	}
 	textAndNumber  = strings.Fields("substring substr left right")
 	threeArguments = map[string][][]string{
@@ -148,7 +155,7 @@ func family(t string) string {
 		return "text"
 	case "DATE", "TIMESTAMP":
 		return "moment"
-	case "BOOLEAN":
+	case "BOOLEAN", "UUID", "BLOB", "TIME":
 		return ""
 	}
 	return "number"

@@ -199,8 +199,11 @@ func (r *reader) fits(most, room int, first bool) (n, bytes int) {
 	most = min(most, int(r.batch.NumRows())-r.at)
 	fixed, varied := 0, []texts(nil)
 	for i, c := range r.columns {
-		if t, ok := r.batch.Column(i).(texts); ok {
-			varied = append(varied, t)
+		switch a := r.batch.Column(i).(type) {
+		case texts:
+			varied = append(varied, a)
+		case *array.FixedSizeBinary:
+			fixed += uuidLength
 		}
 		fixed += c.width
 	}
@@ -218,6 +221,9 @@ func (r *reader) fits(most, room int, first bool) (n, bytes int) {
 	}
 	return n, bytes
 }
+
+// uuidLength is the length of a UUID's text.
+const uuidLength = 36
 
 // texts is an array of texts or bytes.
 type texts interface {

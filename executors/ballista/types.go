@@ -8,6 +8,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
+// uuidType is that of a UUID on the cluster: its bytes. In results it is a text.
+var uuidType = &arrow.FixedSizeBinaryType{ByteWidth: 16}
+
 // tableTypes are the types of columns that executors read.
 var tableTypes = map[string]arrow.DataType{
 	"BOOLEAN":                  arrow.FixedWidthTypes.Boolean,
@@ -17,6 +20,7 @@ var tableTypes = map[string]arrow.DataType{
 	"DOUBLE":                   arrow.PrimitiveTypes.Float64,
 	"VARCHAR":                  arrow.BinaryTypes.String,
 	"BLOB":                     arrow.BinaryTypes.Binary,
+	"UUID":                     uuidType,
 	"DATE":                     arrow.FixedWidthTypes.Date32,
 	"TIME":                     arrow.FixedWidthTypes.Time64us,
 	"TIMESTAMP":                &arrow.TimestampType{Unit: arrow.Microsecond},
@@ -55,6 +59,9 @@ func converts(have, want arrow.DataType) bool {
 		return false // results have no copies of them
 	case arrow.TypeEqual(have, want):
 		return true
+	}
+	if arrow.TypeEqual(have, uuidType) {
+		return want.ID() == arrow.STRING
 	}
 	w, decimal := want.(*arrow.Decimal128Type)
 	switch have.ID() {

@@ -20,7 +20,6 @@ var unread = map[string]string{
 	"spark.required_cols":         "a column of type STRUCT",
 	"spark.imported_name_mapping": "a column of type STRUCT",
 	"spark.imported_name_reused":  "a column of type STRUCT",
-	"java.types_all":              "a column of type UUID",
 	"java.defaults_v3":            "a column of type STRUCT",
 	"py.promoted":                 "a column of type STRUCT",
 }
@@ -96,7 +95,7 @@ func TestDeletedRowsAlone(t *testing.T) {
 		{"java.eq_renamed_promoted", "SELECT * FROM java.eq_renamed_promoted", "", ""},
 		{"java.eq_dropped_col", "SELECT count(*) AS n FROM java.eq_dropped_col", "", ""},
 		{"java.eq_and_dv_v3", "SELECT min(id) AS a, max(id) AS b, count(*) AS n FROM java.eq_and_dv_v3", "id <> 3", ""},
-		{"java.defaults_v3", "SELECT id, i, s_renamed, dec, dt, d, bo, req, tz FROM java.defaults_v3", "", ""},
+		{"java.defaults_v3", "SELECT id, i, s_renamed, dec, dt, d, bo, req, tz, uid FROM java.defaults_v3", "", ""},
 		{"java.defaults_v3", "SELECT id, i, dec FROM java.defaults_v3 WHERE dec < 5", "i = 42", ""},
 		{"java.types_all", "SELECT k, b, i, l, f, d, dec9, dec18, dec38, dt, ts, tz, s, bin, fx, dec38_0 FROM java.types_all", "", ""},
 	} {

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Int64Array, RecordBatch, StringArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit};
 use datafusion::error::Result;
 
 use crate::failure::failure;
+use crate::functions;
 use crate::payload::field_id;
 use crate::read::Lacking;
 use crate::wire::{Class, Constant, File};
@@ -166,35 +167,12 @@ fn constant(field: &Field, file: &File, lacking: Lacking<'_>) -> Result<ArrayRef
 fn parsed(text: &str, to: &DataType) -> Result<ArrayRef> {
     let unread = || failure(Class::Unsupported, "a partition's value or a default of this kind");
     if *to == DataType::Binary {
-        return Ok(Arc::new(BinaryArray::from_vec(vec![bytes(text).ok_or_else(unread)?.as_slice()])));
+        return Ok(Arc::new(BinaryArray::from_vec(vec![functions::blob(text).map_err(|_| unread())?.as_slice()])));
+    }
+    if *to == functions::UUID {
+        let id = functions::uuid(text).map_err(|_| unread())?;
+        return Ok(Arc::new(FixedSizeBinaryArray::try_from_iter(std::iter::once(id))?));
     }
     let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
     cast_with_options(&text, to, &STRICT).map_err(|_| unread())
-}
-
-/// Bytes as `\xHH` each.
-fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes().chunks(4);
-    digits
-        .map(|c| match c {
-            [b'\\', b'x', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
-                u8::from_str_radix(std::str::from_utf8(&[*high, *low]).ok()?, 16).ok()
-            }
-            _ => None,
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_of_text() {
-        assert_eq!(bytes(""), Some(vec![]));
-        assert_eq!(bytes("\\x00\\xfF"), Some(vec![0, 255]));
-        for bad in ["a", "\\x0", "\\xzz", "\\x00z", "\\x+1"] {
-            assert_eq!(bytes(bad), None, "{bad}");
-        }
-    }
 }

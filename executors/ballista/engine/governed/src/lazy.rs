@@ -136,6 +136,7 @@ const SAFE: &[&str] = &[
     "gw_grouped",
     "gw_sortable",
     "gw_sorted",
+    "gw_digits",
     "gw_greatest",
     "gw_least",
     "gw_upper",

@@ -130,8 +130,12 @@ fn part(e: Expr, schema: &DFSchema) -> Result<(bool, Expr)> {
         Expr::WindowFunction(mut w) => {
             let mut changed = false;
             for e in w.params.partition_by.iter_mut().chain(w.params.order_by.iter_mut().map(|s| &mut s.expr)) {
-                if is_float(&e.get_type(schema)?) {
+                let t = e.get_type(schema)?;
+                if is_float(&t) {
                     *e = ordered(e.clone());
+                    changed = true;
+                } else if [functions::UUID, DataType::Binary].contains(&t) {
+                    *e = functions::digits(e.clone()); // windows take no bytes
                     changed = true;
                 }
             }
@@ -205,6 +209,7 @@ fn is_comparison(op: Operator) -> bool {
 }
 
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+const TIME: DataType = DataType::Time64(TimeUnit::Microsecond);
 
 /// Brings values that are compared to one type, where it is known how the other executor does so. The others stay: they are refused later.
 fn aligned(parts: Vec<Expr>, schema: &DFSchema) -> Result<(bool, Vec<Expr>)> {
@@ -219,6 +224,11 @@ fn aligned(parts: Vec<Expr>, schema: &DFSchema) -> Result<(bool, Vec<Expr>)> {
         TIMESTAMP
     } else if has(&DataType::Date32) && has(&DataType::Utf8) && all(|t| matches!(t, DataType::Date32 | DataType::Utf8)) {
         DataType::Date32
+    } else if let Some(to) = [functions::UUID, TIME].into_iter().find(|to| has(to)) {
+        if types.iter().any(|t| *t != to && *t != DataType::Utf8) {
+            return Ok((false, parts));
+        }
+        to
     } else {
         return Ok((false, parts));
     };
@@ -248,20 +258,29 @@ pub fn is_grouped(e: &Expr) -> bool {
     }
 }
 
-/// The date or timestamp that a constant text is to every engine.
+/// The value of a type that a constant text is to every engine.
 fn constant(e: &Expr, to: &DataType) -> Option<Expr> {
     let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = e else { return None };
+    let plain = match to {
+        t if *t == functions::UUID => ScalarValue::FixedSizeBinary(16, Some(functions::uuid(text).ok()?.to_vec())),
+        t if *t == TIME => ScalarValue::Time64Microsecond(Some(functions::time(text).ok()?)),
+        _ => return moment(text, to).map(|v| Expr::Literal(v, None)),
+    };
+    Some(Expr::Literal(plain, None))
+}
+
+/// The date or timestamp that a text is.
+fn moment(text: &str, to: &DataType) -> Option<ScalarValue> {
     let (day, rest) = text.split_once(' ').unwrap_or((text, ""));
     let days = date(day)?;
-    let value = match to {
-        DataType::Date32 if rest.is_empty() => ScalarValue::Date32(Some(days as i32)),
+    match to {
+        DataType::Date32 if rest.is_empty() => Some(ScalarValue::Date32(Some(days as i32))),
         t if *t == TIMESTAMP => {
             let seconds = if rest.is_empty() { 0 } else { seconds(rest)? };
-            ScalarValue::TimestampMicrosecond(Some((days * 86_400 + seconds) * 1_000_000), None)
+            Some(ScalarValue::TimestampMicrosecond(Some((days * 86_400 + seconds) * 1_000_000), None))
         }
-        _ => return None,
-    };
-    Some(Expr::Literal(value, None))
+        _ => None,
+    }
 }
 
 /// Digits and nothing else.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Date32Array, Decimal128Array, Float64Array, PrimitiveArray, StringArray,
-    TimestampMicrosecondArray, new_null_array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float64Array,
+    PrimitiveArray, StringArray, Time64MicrosecondArray, TimestampMicrosecondArray, new_null_array,
 };
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType, TimeUnit,
+    TimestampMicrosecondType,
 };
 use datafusion::error::{DataFusionError, Result};
 
@@ -16,7 +17,26 @@ use super::{Entry, is_int, read};
 use crate::failure::failure;
 use crate::wire::Class;
 
-pub const LIST: &[Entry] = &[Entry("gw_cast", known, run)];
+pub const LIST: &[Entry] = &[
+    Entry("gw_cast", known, run),
+    // SQL here has no names for these types.
+    Entry("gw_to_uuid", |t| to(t, UUID), run),
+    Entry("gw_to_time", |t| to(t, TIME), run),
+    Entry("gw_to_blob", |t| to(t, DataType::Binary), run),
+];
+
+/// A UUID: its bytes, which have the order of its text.
+pub const UUID: DataType = DataType::FixedSizeBinary(16);
+
+const TIME: DataType = DataType::Time64(TimeUnit::Microsecond);
+
+fn to(t: &[DataType], to: DataType) -> Option<DataType> {
+    match t {
+        [DataType::Null] => Some(to),
+        [from] => known(&[from.clone(), to]),
+        _ => None,
+    }
+}
 
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
@@ -41,14 +61,14 @@ fn known(t: &[DataType]) -> Option<DataType> {
     let [from, to] = t else { return None };
     let ok = match (from, to) {
         (a, b) if a == b => true,
-        (Utf8, b) => is_int(b) || matches!(b, Float64 | Date32) || *b == TIMESTAMP,
+        (Utf8, b) => is_int(b) || matches!(b, Float64 | Date32 | Binary) || [TIMESTAMP, TIME, UUID].contains(b),
         (a, Float64) => is_int(a) || matches!(a, Decimal128(..) | Float32),
         (Float64 | Decimal128(..), b) if is_int(b) => true,
         (a, b) if is_int(a) && is_int(b) => true,
         (a, Decimal128(..)) => is_int(a) || matches!(a, Decimal128(..)),
         (Boolean, b) | (b, Boolean) if is_int(b) => true,
-        (Boolean | Date32 | Decimal128(..), Utf8) => true,
-        (a, Utf8) => *a == TIMESTAMP,
+        (Boolean | Date32 | Decimal128(..) | Binary, Utf8) => true,
+        (a, Utf8) => [TIMESTAMP, TIME, UUID].contains(a),
         (Date32, b) => *b == TIMESTAMP,
         (a, Date32) => *a == TIMESTAMP,
         _ => false,
@@ -77,6 +97,18 @@ fn run(a: &[ArrayRef], to: &DataType) -> Result<ArrayRef> {
         (DataType::Utf8, DataType::Timestamp(..)) => {
             let values = a.as_string::<i32>().iter().map(|s| s.map(read::timestamp).transpose());
             Ok(Arc::new(values.collect::<Result<TimestampMicrosecondArray>>()?))
+        }
+        (DataType::Utf8, DataType::Time64(_)) => {
+            let values = a.as_string::<i32>().iter().map(|s| s.map(read::time).transpose());
+            Ok(Arc::new(values.collect::<Result<Time64MicrosecondArray>>()?))
+        }
+        (DataType::Utf8, DataType::Binary) => {
+            let values = a.as_string::<i32>().iter().map(|s| s.map(read::blob).transpose());
+            Ok(Arc::new(values.collect::<Result<BinaryArray>>()?))
+        }
+        (DataType::Utf8, DataType::FixedSizeBinary(_)) => {
+            let values = a.as_string::<i32>().iter().map(|s| s.map(read::uuid).transpose()).collect::<Result<Vec<_>>>()?;
+            Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values.into_iter(), 16)?))
         }
         (_, to) if is_int(to) => integers(a, to),
         (_, DataType::Decimal128(p, s)) => decimals(a, *p, *s),
@@ -183,8 +215,28 @@ fn text(a: &ArrayRef) -> Result<ArrayRef> {
             let s = *s as usize;
             a.as_primitive::<Decimal128Type>().iter().map(|v| v.map(|v| decimal_text(v, s))).collect()
         }
+        DataType::Time64(_) => a.as_primitive::<Time64MicrosecondType>().iter().map(|v| v.map(time_text)).collect(),
+        DataType::Binary => a.as_binary::<i32>().iter().map(|v| v.map(blob_text)).collect(),
+        DataType::FixedSizeBinary(_) => a.as_fixed_size_binary().iter().map(|v| v.map(uuid_text)).collect(),
         _ => a.as_primitive::<TimestampMicrosecondType>().iter().map(|v| v.map(timestamp_text)).collect(),
     }))
+}
+
+/// Printable characters of ASCII as they are, but for quotes and backslashes, and other bytes as `\xHH`.
+fn blob_text(v: &[u8]) -> String {
+    let mut out = String::with_capacity(v.len());
+    for b in v {
+        match b {
+            b' '..=b'~' if !b"\\'\"".contains(b) => out.push(char::from(*b)),
+            _ => out.push_str(&format!("\\x{b:02X}")),
+        }
+    }
+    out
+}
+
+fn uuid_text(v: &[u8]) -> String {
+    let digits = super::hex(v);
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
 }
 
 fn decimal_text(v: i128, scale: usize) -> String {
@@ -212,12 +264,17 @@ fn era(m: &Moment) -> &'static str {
 
 fn timestamp_text(v: i64) -> String {
     let Some(m) = Moment::timestamp(v) else { return if v > 0 { "infinity" } else { "-infinity" }.to_owned() };
-    let seconds = m.micros / 1_000_000;
-    let fraction = match m.micros % 1_000_000 {
+    format!("{}{} {}", day_text(&m), era(&m), time_text(m.micros))
+}
+
+/// A time of the day, without zeros at the end of the fraction of its second.
+fn time_text(micros: i64) -> String {
+    let seconds = micros / 1_000_000;
+    let fraction = match micros % 1_000_000 {
         0 => String::new(),
         micros => format!(".{micros:06}").trim_end_matches('0').to_owned(),
     };
-    format!("{}{} {:02}:{:02}:{:02}{fraction}", day_text(&m), era(&m), seconds / 3600, seconds / 60 % 60, seconds % 60)
+    format!("{:02}:{:02}:{:02}{fraction}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
 fn midnights(a: &ArrayRef) -> Result<ArrayRef> {
@@ -249,6 +306,10 @@ mod tests {
         assert_eq!(timestamp_text(1_500_000), "1970-01-01 00:00:01.5");
         assert_eq!(decimal_text(-5, 2), "-0.05");
         assert_eq!(decimal_text(7, 0), "7");
+        assert_eq!(time_text(86_399_999_990), "23:59:59.99999");
+        assert_eq!(blob_text(b"a'\\ \x00\xff~"), "a\\x27\\x5C \\x00\\xFF~");
+        let id = "00112233-4455-6677-8899-aabbccddeeff";
+        assert_eq!(uuid_text(&read::uuid(&id.to_uppercase()).unwrap()), id);
     }
 
     #[test]

@@ -24,7 +24,8 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUD
 use crate::failure::{failure, unsupported};
 use crate::wire::Class;
 
-pub use cast::native;
+pub use cast::{UUID, native};
+pub use read::{blob, time, uuid};
 pub use single::single;
 pub use time::days;
 
@@ -144,6 +145,11 @@ pub fn grouped(e: Expr) -> Expr {
     call(order::LIST, GROUPED, vec![e])
 }
 
+/// Bytes, or a UUID, as a text of the same order.
+pub fn digits(e: Expr) -> Expr {
+    call(order::LIST, DIGITS, vec![e])
+}
+
 /// A truth value as a number, and such a number as a truth value. The optimiser sees through neither.
 pub fn number_of(e: Expr) -> Expr {
     call(order::LIST, NUMBER_OF, vec![e])
@@ -154,6 +160,7 @@ pub fn truth_of(e: Expr) -> Expr {
     call(order::LIST, TRUTH_OF, vec![e])
 }
 
+const DIGITS: &str = "gw_digits";
 const NUMBER_OF: &str = "gw_number_of";
 const TRUTH_OF: &str = "gw_truth_of";
 

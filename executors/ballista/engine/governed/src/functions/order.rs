@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, make_comparator};
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, StringArray, make_comparator};
 use arrow::compute::{SortOptions, cast, interleave};
 use arrow::datatypes::{DataType, Float32Type, Float64Type, Int32Type, Int64Type, Time32SecondType, Time64NanosecondType, TimeUnit};
 use datafusion::error::Result;
 
-use super::{Entry, GROUPED, NUMBER_OF, ORDERED, TRUTH_OF, is_int};
+use super::{DIGITS, Entry, GROUPED, NUMBER_OF, ORDERED, TRUTH_OF, UUID, hex, is_int};
 use crate::failure::failure;
 use crate::wire::Class;
 
@@ -19,9 +19,23 @@ pub const LIST: &[Entry] = &[
     Entry("gw_sorted", sorted_type, |a, _| sorted(&a[0])),
     Entry("gw_greatest", same, |a, _| extreme(a, Ordering::Greater)),
     Entry("gw_least", same, |a, _| extreme(a, Ordering::Less)),
+    Entry(DIGITS, bytes, digits),
     Entry(NUMBER_OF, number_type, |a, to| Ok(cast(&a[0], to)?)),
     Entry(TRUTH_OF, truth_type, |a, to| Ok(cast(&a[0], to)?)),
 ];
+
+fn bytes(t: &[DataType]) -> Option<DataType> {
+    matches!(t, [t] if *t == UUID || *t == DataType::Binary).then_some(DataType::Utf8)
+}
+
+/// Bytes as digits, which have the same order.
+fn digits(a: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
+    let text = |v: Option<&[u8]>| v.map(hex);
+    Ok(Arc::new(match a[0].as_binary_opt::<i32>() {
+        Some(a) => a.iter().map(text).collect::<StringArray>(),
+        None => a[0].as_fixed_size_binary().iter().map(text).collect(),
+    }))
+}
 
 fn number_type(t: &[DataType]) -> Option<DataType> {
     (t == [DataType::Boolean]).then_some(DataType::Int8)
@@ -117,7 +131,9 @@ fn same(t: &[DataType]) -> Option<DataType> {
         || matches!(
             first,
             DataType::Float64 | DataType::Utf8 | DataType::Date32 | DataType::Timestamp(TimeUnit::Microsecond, None) | DataType::Decimal128(..)
-        );
+        )
+        || matches!(first, DataType::Binary | DataType::Time64(TimeUnit::Microsecond))
+        || *first == UUID;
     (known && t.iter().all(|t| t == first)).then(|| first.clone())
 }
 

@@ -71,10 +71,46 @@ pub fn timestamp(text: &str) -> Result<i64> {
     plain_timestamp(text).ok_or_else(|| unread(text, "a timestamp", RARE))
 }
 
-fn plain_timestamp(text: &str) -> Option<i64> {
-    let (date, time) = text.split_once(' ').unwrap_or((text, "00:00:00"));
-    let date = day(date)?.ok()?;
-    let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
+/// A time of the day.
+pub fn time(text: &str) -> Result<i64> {
+    clock(text).ok_or_else(|| unread(text, "a time", RARE))
+}
+
+/// A UUID with its hyphens.
+pub fn uuid(text: &str) -> Result<[u8; 16]> {
+    plain_uuid(text).ok_or_else(|| unread(text, "a UUID", "-{}abcdef"))
+}
+
+fn plain_uuid(text: &str) -> Option<[u8; 16]> {
+    let b = text.as_bytes();
+    let form = b.len() == 36 && b.iter().enumerate().all(|(i, c)| if [8, 13, 18, 23].contains(&i) { *c == b'-' } else { c.is_ascii_hexdigit() });
+    form.then(|| u128::from_str_radix(&text.replace('-', ""), 16).ok())?.map(u128::to_be_bytes)
+}
+
+/// Bytes: characters of ASCII as they are, others as `\xHH`.
+pub fn blob(text: &str) -> Result<Vec<u8>> {
+    plain_blob(text.as_bytes()).ok_or_else(|| failure(Class::Conversion, "a text is no bytes"))
+}
+
+fn plain_blob(mut text: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len());
+    while let Some((b, rest)) = text.split_first() {
+        text = rest;
+        match (b, rest) {
+            (b'\\', [b'x', high, low, rest @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                out.push(u8::from_str_radix(std::str::from_utf8(&[*high, *low]).ok()?, 16).ok()?);
+                text = rest;
+            }
+            (b'\\' | 128.., _) => return None,
+            (b, _) => out.push(*b),
+        }
+    }
+    Some(out)
+}
+
+/// Hours, minutes and seconds with two digits each, and up to six digits of a fraction.
+fn clock(text: &str) -> Option<i64> {
+    let (clock, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let b = clock.as_bytes();
     let form = b.len() == 8 && b.iter().enumerate().all(|(i, c)| if i == 2 || i == 5 { *c == b':' } else { c.is_ascii_digit() });
     if !form || !digits(fraction) || fraction.len() > 6 {
@@ -82,7 +118,12 @@ fn plain_timestamp(text: &str) -> Option<i64> {
     }
     let (h, m, s): (i64, i64, i64) = (clock[..2].parse().ok()?, clock[3..5].parse().ok()?, clock[6..].parse().ok()?);
     let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
-    (h < 24 && m < 60 && s < 60).then_some(date * DAY + ((h * 60 + m) * 60 + s) * 1_000_000 + micros)
+    (h < 24 && m < 60 && s < 60).then_some(((h * 60 + m) * 60 + s) * 1_000_000 + micros)
+}
+
+fn plain_timestamp(text: &str) -> Option<i64> {
+    let (date, time) = text.split_once(' ').unwrap_or((text, "00:00:00"));
+    Some(day(date)?.ok()? * DAY + clock(time)?)
 }
 
 #[cfg(test)]
@@ -115,5 +156,20 @@ mod tests {
         assert_eq!(class(date("1970-1-2")), Class::Unsupported);
         assert_eq!(class(timestamp("1970-01-01T00:00:00Z")), Class::Unsupported);
         assert_eq!(class(timestamp("x")), Class::Conversion);
+        assert_eq!(time("00:00:01.5").unwrap(), 1_500_000);
+        assert_eq!((class(time("24:00:00")), class(time("noon!"))), (Class::Unsupported, Class::Conversion));
+    }
+
+    #[test]
+    fn ids_and_bytes() {
+        assert_eq!(uuid("00000000-0000-0000-0000-0000000000fF").unwrap()[15], 255);
+        for text in ["{00000000-0000-0000-0000-0000000000ff}", "000000000000000000000000000000ff", "0"] {
+            assert_eq!(class(uuid(text)), Class::Unsupported, "{text}");
+        }
+        assert_eq!(class(uuid("00000000-0000-0000-0000-00000000000g")), Class::Conversion);
+        assert_eq!(blob("a\\x00\\xfF").unwrap(), [97, 0, 255]);
+        for text in ["\\", "\\x0", "\\xzz", "ä", "\\X00"] {
+            assert_eq!(class(blob(text)), Class::Conversion, "{text}");
+        }
     }
 }

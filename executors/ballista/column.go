@@ -15,16 +15,26 @@ import (
 type column struct {
 	typ     arrow.DataType
 	builder array.Builder
-	width   int // bytes of a value, without those of a text
+	width   int       // bytes of a value, without those of a text and of what is inside
+	inside  []*column // of structs, lists and maps, whose builder has their builders
 }
 
 func newColumn(t arrow.DataType, mem memory.Allocator) *column {
-	c := &column{typ: t, builder: array.NewBuilder(mem, t), width: 8}
+	return columnOver(t, array.NewBuilder(mem, t))
+}
+
+func columnOver(t arrow.DataType, b array.Builder) *column {
+	c := &column{typ: t, builder: b, width: 8}
 	switch t := t.(type) {
 	case arrow.BinaryDataType:
 		c.width = 4
 	case arrow.FixedWidthDataType:
 		c.width = (t.BitWidth() + 7) / 8
+	case arrow.NestedType:
+		c.width = 4
+		for _, part := range builders(b) {
+			c.inside = append(c.inside, columnOver(part.Type(), part))
+		}
 	}
 	return c
 }
@@ -109,7 +119,13 @@ func (c *column) value(a arrow.Array, i int) error {
 		return nil
 	}
 	switch b := c.builder.(type) {
+	case *array.StructBuilder, *array.ListBuilder, *array.MapBuilder:
+		return c.nested(a, i)
 	case *array.StringBuilder:
+		if a, ok := a.(*array.String); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
 		if a, ok := a.(*array.FixedSizeBinary); ok {
 			b.Append(uuidText(a.Value(i)))
 			return nil
@@ -129,6 +145,16 @@ func (c *column) value(a arrow.Array, i int) error {
 			b.Append(a.Value(i))
 			return nil
 		}
+	case *array.Float64Builder:
+		if a, ok := a.(*array.Float64); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
+	case *array.Date32Builder:
+		if a, ok := a.(*array.Date32); ok {
+			b.Append(a.Value(i))
+			return nil
+		}
 	case *array.Time64Builder:
 		if a, ok := a.(*array.Time64); ok {
 			b.Append(a.Value(i))
@@ -142,9 +168,13 @@ func (c *column) value(a arrow.Array, i int) error {
 	return c.integer(a, i)
 }
 
-// timestamp takes dates, as their midnight.
+// timestamp takes timestamps, and dates as their midnight.
 func (c *column) timestamp(b *array.TimestampBuilder, a arrow.Array, i int) error {
-	if a, ok := a.(*array.Date32); ok {
+	switch a := a.(type) {
+	case *array.Timestamp:
+		b.Append(a.Value(i))
+		return nil
+	case *array.Date32:
 		b.Append(arrow.Timestamp(int64(a.Value(i)) * 86_400_000_000))
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -189,12 +188,20 @@ func newPayload(p *plan.Plan, r *plan.Relation) (*wire.Payload, error) {
 		}
 		out.Columns = append(out.Columns, w)
 	}
-	for _, f := range r.Scan.Fields {
-		if f.Default != nil {
-			out.Defaults = append(out.Defaults, &wire.Constant{Field: int32(f.ID), Text: *f.Default})
-		}
-	}
+	out.Defaults = defaults(r.Scan.Fields)
 	return out, nil
+}
+
+// defaults are those of fields, and of what is inside of them.
+func defaults(fields []plan.Field) []*wire.Constant {
+	var out []*wire.Constant
+	for _, f := range fields {
+		if f.Default != nil {
+			out = append(out, &wire.Constant{Field: int32(f.ID), Text: *f.Default})
+		}
+		out = append(out, defaults(f.Nested)...)
+	}
+	return out
 }
 
 // addEquality adds the equality deletes that apply to files of the payload, which name them by their place in the scan before and by that in
@@ -235,15 +242,11 @@ func equalityDelete(d *plan.DeleteFile) (*wire.EqualityDelete, error) {
 func readSchema(fields []plan.Field) ([]byte, error) {
 	var out []arrow.Field
 	for _, f := range fields {
-		t, err := arrowType(f.Type)
-		switch {
-		case err != nil:
+		t, err := columnType(f, true)
+		if err != nil {
 			return nil, err
-		case len(f.Nested) > 0:
-			return nil, unsupported("reading a column of a nested type", nil)
 		}
-		meta := arrow.NewMetadata([]string{fieldID}, []string{strconv.Itoa(f.ID)})
-		out = append(out, arrow.Field{Name: f.Name, Type: t, Nullable: true, Metadata: meta})
+		out = append(out, arrow.Field{Name: f.Name, Type: t, Nullable: true, Metadata: idMetadata(f)})
 	}
 	return flight.SerializeSchema(arrow.NewSchema(out, nil), memory.DefaultAllocator), nil
 }
@@ -251,7 +254,12 @@ func readSchema(fields []plan.Field) ([]byte, error) {
 func shownSchema(r *plan.Relation) ([]byte, error) {
 	var out []arrow.Field
 	for _, c := range r.Columns {
-		t, err := arrowType(c.Type)
+		// A column that a mask hides is not read.
+		f := plan.Field{Type: c.Type}
+		if at := slices.IndexFunc(r.Scan.Fields, func(f plan.Field) bool { return f.ID == c.FieldID }); at >= 0 && c.Name != policy.RowMarker {
+			f = r.Scan.Fields[at]
+		}
+		t, err := columnType(f, false)
 		if err != nil {
 			return nil, err
 		}

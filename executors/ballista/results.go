@@ -197,13 +197,17 @@ func (r *reader) fill() (int, error) {
 // of all always fits.
 func (r *reader) fits(most, room int, first bool) (n, bytes int) {
 	most = min(most, int(r.batch.NumRows())-r.at)
-	fixed, varied := 0, []texts(nil)
+	fixed, varied, nested := 0, []texts(nil), []int(nil)
 	for i, c := range r.columns {
 		switch a := r.batch.Column(i).(type) {
 		case texts:
 			varied = append(varied, a)
 		case *array.FixedSizeBinary:
 			fixed += uuidLength
+		}
+		if c.inside != nil {
+			nested = append(nested, i)
+			continue
 		}
 		fixed += c.width
 	}
@@ -213,6 +217,9 @@ func (r *reader) fits(most, room int, first bool) (n, bytes int) {
 			if !t.IsNull(r.at + n) {
 				row += t.ValueLen(r.at + n)
 			}
+		}
+		for _, i := range nested {
+			row += r.columns[i].size(r.batch.Column(i), r.at+n)
 		}
 		if bytes+row > room && (n > 0 || !first) {
 			break

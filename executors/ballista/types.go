@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"gatehouse/plan"
 )
 
 // uuidType is that of a UUID on the cluster: its bytes. In results it is a text.
@@ -45,6 +48,40 @@ func arrowType(name string) (arrow.DataType, error) {
 	return nil, unsupported("reading a column of type "+typeWord(name), fmt.Errorf("type %q", name))
 }
 
+// columnType is the type of a column that executors read, with the names and the order of what is inside. ids: nested fields have their ids as metadata.
+func columnType(f plan.Field, ids bool) (arrow.DataType, error) {
+	if len(f.Nested) == 0 {
+		return arrowType(f.Type)
+	}
+	var parts []arrow.Field
+	for _, n := range f.Nested {
+		t, err := columnType(n, ids)
+		if err != nil {
+			return nil, err
+		}
+		part := arrow.Field{Name: n.Name, Type: t, Nullable: true}
+		if ids {
+			part.Metadata = idMetadata(n)
+		}
+		parts = append(parts, part)
+	}
+	switch {
+	case strings.HasSuffix(f.Type, "]") && len(parts) == 1:
+		parts[0].Name = "item"
+		return arrow.ListOfField(parts[0]), nil
+	case strings.HasPrefix(f.Type, "MAP(") && len(parts) == 2:
+		parts[0].Nullable = false
+		return arrow.MapOfFields(parts[0], parts[1]), nil
+	case strings.HasPrefix(f.Type, "STRUCT("):
+		return arrow.StructOf(parts...), nil
+	}
+	return nil, unsupported("reading a column of type "+typeWord(f.Type), fmt.Errorf("type %q", f.Type))
+}
+
+func idMetadata(f plan.Field) arrow.Metadata {
+	return arrow.NewMetadata([]string{fieldID}, []string{strconv.Itoa(f.ID)})
+}
+
 // typeWord is the type without names that a table's owner chose.
 func typeWord(name string) string {
 	return regexp.MustCompile(`^[A-Z]*`).FindString(name)
@@ -59,6 +96,9 @@ func converts(have, want arrow.DataType) bool {
 		return false // results have no copies of them
 	case arrow.TypeEqual(have, want):
 		return true
+	}
+	if w, ok := want.(arrow.NestedType); ok {
+		return convertsNested(have, w)
 	}
 	if arrow.TypeEqual(have, uuidType) {
 		return want.ID() == arrow.STRING
@@ -75,4 +115,18 @@ func converts(have, want arrow.DataType) bool {
 		return ok && t.Unit == arrow.Microsecond && t.TimeZone == ""
 	}
 	return false
+}
+
+// convertsNested is converts of structs, lists and maps, all of whose parts have to.
+func convertsNested(have arrow.DataType, want arrow.NestedType) bool {
+	h, ok := have.(arrow.NestedType)
+	if !ok || have.ID() != want.ID() || h.NumFields() != want.NumFields() {
+		return false
+	}
+	for i, w := range want.Fields() {
+		if f := h.Fields()[i]; want.ID() == arrow.STRUCT && f.Name != w.Name || !converts(f.Type, w.Type) {
+			return false
+		}
+	}
+	return true
 }

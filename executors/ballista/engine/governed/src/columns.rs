@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray, new_null_array};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, Fields, Int64Type, Schema, SchemaRef, TimeUnit};
 use datafusion::error::Result;
 
 use crate::failure::failure;
 use crate::functions;
+use crate::nested::{Shape, plain, plain_type};
 use crate::payload::field_id;
 use crate::read::Lacking;
 use crate::wire::{Class, Constant, File};
@@ -17,12 +18,13 @@ use crate::wire::{Class, Constant, File};
 const ROW_ID: i32 = 2_147_483_540;
 const LAST_UPDATED: i32 = 2_147_483_539;
 
-const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: arrow::util::display::FormatOptions::new() };
+/// A value that does not fit is an error.
+pub const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: arrow::util::display::FormatOptions::new() };
 
 /// How one column to read comes from a file.
 enum Source {
     /// From the projected batch's column, cast if need be.
-    Column(usize),
+    Column(usize, Shape),
     /// The same value in every row: what the partition says, the default, or NULL.
     Constant(ArrayRef),
     /// A row's id: what the file has for a row that was moved into it, or else its place counted from the file's first id.
@@ -48,26 +50,21 @@ impl Mapping {
         if by_name && file.mapping.is_empty() && !have.fields().is_empty() && !needed.is_empty() {
             return Err(failure(Class::Unsupported, "a data file without field ids in a table without a name mapping"));
         }
+        let find = Finder { by_name, file, lacking };
         let mut found: Vec<(usize, usize)> = Vec::new(); // place in target → root in the file
         for &i in needed {
-            let id = field_id(target.field(i)).ok_or_else(|| failure(Class::Internal, "a column without field id"))?;
-            let matches: Vec<usize> = (0..have.fields().len()).filter(|r| id_of(have.field(*r), by_name, file) == Some(id)).collect();
-            match matches[..] {
-                [] => {}
-                [root] => {
-                    widens(have.field(root), target.field(i))?;
-                    found.push((i, root));
-                }
-                _ => return Err(failure(Class::Data, "a data file has a field id twice")),
-            }
+            found.extend(find.among(have.fields(), target.field(i), "")?.map(|root| (i, root)));
         }
         let mut roots: Vec<usize> = found.iter().map(|(_, root)| *root).collect();
         roots.sort_unstable();
         roots.dedup();
         let mut sources = Vec::new();
         let mut positions = false;
-        for (i, field) in target.fields().iter().enumerate() {
-            let at = found.iter().find(|(at, _)| *at == i).map(|(_, root)| roots.partition_point(|r| r < root));
+        let shown = plain(target);
+        for (i, field) in shown.fields().iter().enumerate() {
+            let root = found.iter().find(|(at, _)| *at == i).map(|(_, root)| *root);
+            let at = root.map(|root| roots.partition_point(|r| *r < root));
+            let shape = root.map(|root| Shape::new(have.field(root), target.field(i), have.field(root).name(), &find)).transpose()?;
             sources.push(match (field_id(field), at) {
                 _ if !needed.contains(&i) => Source::Constant(new_null_array(field.data_type(), 1)),
                 (Some(ROW_ID), at) => {
@@ -75,11 +72,11 @@ impl Mapping {
                     Source::RowId(at, file.first_row)
                 }
                 (Some(LAST_UPDATED), at) => Source::LastUpdated(at, file.first_row.map(|_| file.sequence)),
-                (_, Some(at)) => Source::Column(at),
+                (_, Some(at)) => Source::Column(at, shape.unwrap_or_else(|| Shape::Leaf(field.data_type().clone()))),
                 (_, None) => Source::Constant(constant(field, file, lacking)?),
             });
         }
-        Ok(Self { target: Arc::clone(target), sources, roots, positions })
+        Ok(Self { target: shown, sources, roots, positions })
     }
 
     /// Makes a batch of the columns to read.
@@ -88,7 +85,7 @@ impl Mapping {
         let mut columns = Vec::with_capacity(self.sources.len());
         for (source, field) in self.sources.iter_mut().zip(self.target.fields()) {
             columns.push(match source {
-                Source::Column(i) => cast_with_options(batch.column(*i), field.data_type(), &STRICT)?,
+                Source::Column(i, shape) => shape.apply(batch.column(*i))?,
                 Source::Constant(value) if value.is_null(0) => {
                     if value.len() < rows {
                         *value = new_null_array(field.data_type(), rows); // and the batches after this one have some of it
@@ -109,15 +106,42 @@ impl Mapping {
     }
 }
 
-fn id_of(f: &Field, by_name: bool, file: &File) -> Option<i32> {
-    if !by_name {
-        return field_id(f);
+/// Finds fields of a file by their ids, or by the table's name mapping if the file has none.
+pub struct Finder<'a> {
+    by_name: bool,
+    file: &'a File,
+    lacking: Lacking<'a>,
+}
+
+impl Finder<'_> {
+    /// The place among `fields`, which are inside of `path`, of the one that `want` is today.
+    pub fn among(&self, fields: &Fields, want: &Field, path: &str) -> Result<Option<usize>> {
+        let id = field_id(want).ok_or_else(|| failure(Class::Internal, "a column without field id"))?;
+        let mut matches = (0..fields.len()).filter(|i| self.id(&fields[*i], path) == Some(id));
+        match (matches.next(), matches.next()) {
+            (found, None) => Ok(found),
+            _ => Err(failure(Class::Data, "a data file has a field id twice")),
+        }
     }
-    file.mapping.iter().find(|n| n.name == *f.name()).map(|n| n.field)
+
+    fn id(&self, f: &Field, path: &str) -> Option<i32> {
+        if !self.by_name {
+            return field_id(f);
+        }
+        self.file.mapping.iter().find(|n| n.name.strip_prefix(path) == Some(f.name())).map(|n| n.field)
+    }
+
+    /// What a field of a struct is that the file lacks: its initial default, or NULL.
+    pub fn inside(&self, want: &Field) -> Result<ArrayRef> {
+        match self.lacking {
+            Lacking::Default(defaults) => told(want, defaults.iter().find(|c| Some(c.field) == field_id(want))),
+            Lacking::Refused => Err(failure(Class::Data, "a delete file lacks a part of its key")),
+        }
+    }
 }
 
 /// Refuses a type that is neither the column's nor one from which Iceberg lets a column grow.
-fn widens(have: &Field, want: &Field) -> Result<()> {
+pub fn widens(have: &Field, want: &Field) -> Result<()> {
     use DataType::*;
     let ok = match (have.data_type(), want.data_type()) {
         (a, b) if a == b => true,
@@ -157,9 +181,13 @@ fn constant(field: &Field, file: &File, lacking: Lacking<'_>) -> Result<ArrayRef
         Lacking::Default(defaults) => file.constants.iter().find(is).or_else(|| defaults.iter().find(is)),
         Lacking::Refused => return Err(failure(Class::Data, "a delete file lacks a column of its key")),
     };
+    self::told(field, told)
+}
+
+fn told(field: &Field, told: Option<&Constant>) -> Result<ArrayRef> {
     match told {
         Some(c) if !c.null => parsed(&c.text, field.data_type()),
-        _ => Ok(new_null_array(field.data_type(), 1)),
+        _ => Ok(new_null_array(&plain_type(field.data_type()), 1)),
     }
 }
 
@@ -175,4 +203,10 @@ fn parsed(text: &str, to: &DataType) -> Result<ArrayRef> {
     }
     let text: ArrayRef = Arc::new(StringArray::from(vec![text]));
     cast_with_options(&text, to, &STRICT).map_err(|_| unread())
+}
+
+/// A finder by ids, for tests.
+#[cfg(test)]
+pub fn finder<'a>(file: &'a File, defaults: &'a [Constant]) -> Finder<'a> {
+    Finder { by_name: false, file, lacking: Lacking::Default(defaults) }
 }

@@ -152,6 +152,7 @@ const SAFE: &[&str] = &[
     "gw_ends_with",
     "gw_left",
     "gw_right",
+    "get_field",
     "coalesce",
     "nullif",
     hash::NAME,

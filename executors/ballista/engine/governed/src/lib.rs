@@ -1,7 +1,7 @@
 //! The governed scan: one relation of one statement, for one user, as a node that shows the optimiser nothing but columns.
 //!
 //! To read it in order: `payload` (what a task group reads and shows), `token`, `keys`, `seal` and `guard` (who may run it), `stores` and `input` (bytes
-//! of data files), `read`, `columns`, `deletes` and `equality` (their rows), `policy` and `hash` (filter and masks), `exec` and `codec` (the node),
+//! of data files), `read`, `columns`, `nested`, `deletes` and `equality` (their rows), `policy` and `hash` (filter and masks), `exec` and `codec` (the node),
 //! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `measures`
 //! (aggregates over floating point, by `exact` and `dispersion`) and `wide` (sums of decimals), `wall`, `lazy`, and `whole` (what one task of
 //! several has).
@@ -22,7 +22,7 @@ pub mod input;
 mod keys;
 pub mod lazy;
 pub mod measures;
-
+pub mod nested;
 pub mod payload;
 pub mod policy;
 pub mod process;

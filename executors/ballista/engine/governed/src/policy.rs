@@ -15,6 +15,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
 
 use crate::failure::failure;
+use crate::nested::plain;
 use crate::payload::{Payload, Value};
 use crate::wire::Class;
 use crate::{hash, lazy, rewrite, wall};
@@ -35,7 +36,7 @@ enum Shown {
 impl Policy {
     /// Plans the expressions of a payload for the shown columns in `projection`, whose schema is `schema`.
     pub fn new(p: &Payload, projection: &[usize], schema: &SchemaRef, state: &SessionState) -> Result<Self> {
-        let names = DFSchema::try_from(Arc::clone(&p.read))?;
+        let names = DFSchema::try_from(plain(&p.read))?;
         let mut state = state.clone(); // others' policies have another key, and statements none
         state.register_udf(hash::function(p.hash.clone()))?;
         let plan = |text: &str, to: Option<&DataType>| -> Result<Arc<dyn PhysicalExpr>> {

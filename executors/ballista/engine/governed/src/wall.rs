@@ -105,10 +105,13 @@ fn check_node(node: &LogicalPlan) -> Result<()> {
     match node {
         LogicalPlan::Projection(_)
         | LogicalPlan::Filter(_)
-        | LogicalPlan::Sort(_)
         | LogicalPlan::EmptyRelation(_)
         | LogicalPlan::Subquery(_)
         | LogicalPlan::SubqueryAlias(_) => Ok(()),
+        LogicalPlan::Sort(s) => {
+            let types = s.expr.iter().map(|by| by.expr.get_type(s.input.schema())).collect::<Result<Vec<_>>>()?;
+            flat(&types, "ORDER BY")
+        }
         LogicalPlan::Union(u) => {
             for input in &u.inputs {
                 for (have, want) in input.schema().fields().iter().zip(u.schema.fields()) {
@@ -139,7 +142,9 @@ fn check_node(node: &LogicalPlan) -> Result<()> {
                     return Err(unsupported("GROUP BY constants alone"));
                 }
                 for key in keys {
-                    if is_float(&key.get_type(a.input.schema())?) && !is_grouped(key) {
+                    let t = key.get_type(a.input.schema())?;
+                    flat([&t], "GROUP BY")?;
+                    if is_float(&t) && !is_grouped(key) {
                         return Err(unsupported("GROUP BY floating point"));
                     }
                 }
@@ -147,6 +152,9 @@ fn check_node(node: &LogicalPlan) -> Result<()> {
             Ok(())
         }
         LogicalPlan::Window(_) => Ok(()),
+        LogicalPlan::Distinct(Distinct::All(input)) if input.schema().fields().iter().any(|f| f.data_type().is_nested()) => {
+            Err(unsupported("DISTINCT over a nested type"))
+        }
         LogicalPlan::Distinct(Distinct::All(input)) => match input.as_ref() {
             LogicalPlan::Projection(p) if p.expr.iter().zip(p.schema.fields()).all(|(e, f)| !is_float(f.data_type()) || is_grouped(e)) => Ok(()),
             input => no_floats(input.schema(), "DISTINCT floating point"),
@@ -218,7 +226,7 @@ fn check_part(e: &Expr, schema: &DFSchema) -> Result<()> {
     match e {
         Expr::Alias(_) | Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Exists(_) => Ok(()),
         Expr::IsTrue(_) | Expr::IsFalse(_) | Expr::IsUnknown(_) | Expr::IsNotTrue(_) | Expr::IsNotFalse(_) | Expr::IsNotUnknown(_) => Ok(()),
-        Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::Literal(..) => family(&e.get_type(schema)?).map(|_| ()),
+        Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::Literal(..) => shown(&e.get_type(schema)?),
         Expr::BinaryExpr(b) => check_binary(&b.left, b.op, &b.right, schema),
         Expr::Like(l) => match (&*l.pattern, l.escape_char, l.case_insensitive) {
             (Expr::Literal(ScalarValue::Utf8(Some(p)), _), None, false) if !p.contains('\\') && l.expr.get_type(schema)? == DataType::Utf8 => Ok(()),
@@ -286,6 +294,7 @@ fn check_window(w: &WindowFunction, schema: &DFSchema) -> Result<()> {
     }
     let plain = p.window_frame == WindowFrame::new((!p.order_by.is_empty()).then_some(false));
     let types = p.args.iter().map(|a| a.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    flat(&types, "a window function of")?;
     let number = |at: usize, least: i64| p.args.get(at).is_none_or(|a| integer(a).is_some_and(|n| n >= least));
     let ok = match name {
         _ if matches!(w.fun, WindowFunctionDefinition::AggregateUDF(_)) => {
@@ -360,8 +369,23 @@ fn family(t: &DataType) -> Result<Family> {
         DataType::Time64(TimeUnit::Microsecond) => Family::Time,
         DataType::Interval(_) => Family::Interval,
         DataType::Time32(TimeUnit::Second) | DataType::Time64(TimeUnit::Nanosecond) => Family::Sortable,
+        other if other.is_nested() => return Err(unsupported("a value of a nested type in this place")),
         other => return Err(unsupported(format!("values of the type {other}"))),
     })
+}
+
+/// Allows values of a kind, and what has such values inside. Nothing but columns is of the latter: they are shown, taken apart and asked for NULL.
+fn shown(t: &DataType) -> Result<()> {
+    match t {
+        DataType::Struct(fields) => fields.iter().try_for_each(|f| shown(f.data_type())),
+        DataType::List(f) | DataType::Map(f, _) => shown(f.data_type()),
+        t => family(t).map(|_| ()),
+    }
+}
+
+/// Refuses what has values inside where values are put in order or compared.
+fn flat<'a>(types: impl IntoIterator<Item = &'a DataType>, what: &str) -> Result<()> {
+    if types.into_iter().any(DataType::is_nested) { Err(unsupported(format!("{what} a nested type"))) } else { Ok(()) }
 }
 
 /// Whether a type is floating point.
@@ -452,7 +476,7 @@ pub fn integer(e: &Expr) -> Option<i64> {
 pub fn check_cast(e: &Expr, from: &DataType, to: &DataType) -> Result<()> {
     // Others are functions of ours by now.
     let ok = match (from, to) {
-        (DataType::Null, _) => family(to).is_ok(),
+        (DataType::Null, _) => shown(to).is_ok(),
         (DataType::Int64, DataType::Int32) => integer(e).is_some_and(|v| i32::try_from(v).is_ok()),
         (DataType::Int64, DataType::Decimal128(..)) if integer(e).is_some() => true,
         _ => functions::native(from, to),
@@ -465,19 +489,25 @@ fn check_function(e: &Expr, name: &str, args: &[Expr], schema: &DFSchema) -> Res
     match (name, &types[..]) {
         // Functions of ours refuse by themselves what they do not take.
         (name, _) if name.starts_with("gw_") => family(&e.get_type(schema)?).map(|_| ()),
+        ("get_field", [DataType::Struct(_), names @ ..]) if !names.is_empty() && args[1..].iter().all(is_text) => shown(&e.get_type(schema)?),
         ("nullif", [a, b]) if a == b || *b == DataType::Null => comparable(&args[0], a, &args[1], b),
         _ => Err(unsupported(format!("the function {name} on these types"))),
     }
 }
 
+/// Whether an expression is a constant text.
+fn is_text(e: &Expr) -> bool {
+    matches!(e, Expr::Literal(ScalarValue::Utf8(Some(_)), _))
+}
+
 fn check_aggregate(name: &str, distinct: bool, args: &[Expr], schema: &DFSchema) -> Result<()> {
     let types = args.iter().map(|a| a.get_type(schema)).collect::<Result<Vec<_>>>()?;
     let ok = match (name, &types[..]) {
-        ("count", [t]) => family(t)? != Family::Float || !distinct,
+        ("count", [t]) => !distinct || !t.is_nested() && family(t)? != Family::Float,
         ("sum", [t]) => is_exact(family(t)?) || *t == DataType::Float64 && !distinct,
         (name, [DataType::Float64]) if is_dispersion(name) => !distinct,
         ("bool_and" | "bool_or", [DataType::Boolean]) => true,
-        ("gw_single", [_]) => true,
+        ("gw_single", [t]) => !t.is_nested(),
         ("grouping", _) => true,
         ("min" | "max", [t]) => !matches!(family(t)?, Family::Float | Family::Interval),
         _ => false,

@@ -266,7 +266,7 @@ func TestObjectStores(t *testing.T) {
 		t.Errorf("%+v, %+v", lake, far)
 	}
 	for name, c := range cfg.Catalogs {
-		made, err := openCatalog(name, CatalogConfig{Type: "rest", URI: "https://catalog.example.com", Roots: c.Roots, S3: c.S3}, slog.New(slog.DiscardHandler))
+		made, err := openCatalog(name, CatalogConfig{Type: "rest", URI: "https://catalog.example.com", Roots: c.Roots, S3: c.S3}, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

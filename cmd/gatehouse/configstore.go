@@ -131,8 +131,8 @@ func authorities(path string) (*x509.CertPool, error) {
 }
 
 // place returns where the store is and how it is called, without keys.
-func (c S3Config) place() (s3.Config, error) {
-	out := s3.Config{Endpoint: c.Endpoint, Region: c.Region, PathStyle: c.PathStyle}
+func (c S3Config) place(stores *s3.Metrics) (s3.Config, error) {
+	out := s3.Config{Metrics: stores, Endpoint: c.Endpoint, Region: c.Region, PathStyle: c.PathStyle}
 	var config *tls.Config
 	if c.CA != "" {
 		pool, err := authorities(c.CA)
@@ -146,8 +146,8 @@ func (c S3Config) place() (s3.Config, error) {
 }
 
 // open opens the store with the keys of the configuration, for the catalog of that name.
-func (c S3Config) open(name string, log *slog.Logger) (objects.Store, error) {
-	cfg, err := c.place()
+func (c S3Config) open(name string, stores *s3.Metrics, log *slog.Logger) (objects.Store, error) {
+	cfg, err := c.place(stores)
 	if err != nil {
 		return nil, err
 	}

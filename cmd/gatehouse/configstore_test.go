@@ -38,7 +38,7 @@ func TestStoreAuthority(t *testing.T) {
 	for name, ca := range map[string]string{"the authority": c.CA, "the system's": ""} {
 		c := c
 		c.CA = ca
-		s, err := c.open("lake", slog.New(slog.DiscardHandler))
+		s, err := c.open("lake", nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestStoreAuthority(t *testing.T) {
 	} {
 		c := c
 		change(&c)
-		if _, err := c.open("lake", slog.New(slog.DiscardHandler)); err == nil || strings.Contains(err.Error(), "hush") {
+		if _, err := c.open("lake", nil, slog.New(slog.DiscardHandler)); err == nil || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

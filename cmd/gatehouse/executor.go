@@ -19,7 +19,7 @@ import (
 
 // executor opens what runs statements.
 func (p *process) executor(cfg Config, v auth.Verifier, hashKey auth.Secret, reg prometheus.Registerer, log *slog.Logger) (executors.Executor, error) {
-	embedded, err := openDuckDB(cfg, v, hashKey, log)
+	embedded, err := openDuckDB(cfg, v, hashKey, reg, log)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (b *bench) open(ctx context.Context) (err error) {
 	if len(b.cfg.Catalogs) == 0 {
 		return nil
 	}
-	if b.catalogs, err = b.process.catalogs(b.cfg); err != nil {
+	if b.catalogs, err = b.process.catalogs(b.cfg, nil, b.log); err != nil {
 		return err
 	}
 	if b.rights, err = openGrants(ctx, b.cfg.Grants, b.log); err != nil {
@@ -101,7 +101,7 @@ func (b *bench) engine() error {
 	if b.planner, err = plan.New(plan.Config{Minter: minter, Issuer: issuer, MaxTTL: statementLimit(b.cfg)}); err != nil {
 		return err
 	}
-	x, err := openDuckDB(b.cfg, verifier, key, b.log)
+	x, err := openDuckDB(b.cfg, verifier, key, nil, b.log)
 	if err != nil {
 		return err
 	}

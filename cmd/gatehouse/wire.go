@@ -29,6 +29,7 @@ import (
 	"gatehouse/executors/duckdb"
 	"gatehouse/gateway"
 	"gatehouse/gateway/flight"
+	"gatehouse/objects/s3"
 	"gatehouse/plan"
 	"gatehouse/policy/grants"
 	"gatehouse/policy/opa"
@@ -74,7 +75,7 @@ func assemble(ctx context.Context, cfg Config, ls *listeners, env environment) (
 	if err != nil {
 		return nil, err
 	}
-	catalogs, err := p.catalogs(cfg)
+	catalogs, err := p.catalogs(cfg, reg, log)
 	if err != nil {
 		return nil, err
 	}
@@ -219,10 +220,14 @@ func authenticators(cfg Config, log *slog.Logger) (auth.Authenticator, error) {
 	return chain, nil
 }
 
-func (p *process) catalogs(cfg Config) (map[string]catalog.Catalog, error) {
+func (p *process) catalogs(cfg Config, reg prometheus.Registerer, log *slog.Logger) (map[string]catalog.Catalog, error) {
+	stores, err := s3.NewMetrics(reg)
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]catalog.Catalog{}
 	for name, c := range cfg.Catalogs {
-		made, err := openCatalog(name, c, p.log)
+		made, err := openCatalog(name, c, stores, log)
 		if err != nil {
 			return nil, fmt.Errorf("catalogs.%s: %w", name, err)
 		}
@@ -232,7 +237,7 @@ func (p *process) catalogs(cfg Config) (map[string]catalog.Catalog, error) {
 	return out, nil
 }
 
-func openCatalog(name string, c CatalogConfig, log *slog.Logger) (catalog.Catalog, error) {
+func openCatalog(name string, c CatalogConfig, stores *s3.Metrics, log *slog.Logger) (catalog.Catalog, error) {
 	if c.Type == "rest" {
 		token, err := optionalSecret(c.ServiceToken)
 		if err != nil {
@@ -241,13 +246,13 @@ func openCatalog(name string, c CatalogConfig, log *slog.Logger) (catalog.Catalo
 		r := rest.Config{Name: name, URI: c.URI, Warehouse: c.Warehouse, Roots: c.Roots, ServiceToken: token}
 		switch {
 		case c.vends():
-			place, err := c.S3.place()
+			place, err := c.S3.place(stores)
 			if err != nil {
 				return nil, err
 			}
 			r.S3 = &place
 		case c.S3 != (S3Config{}):
-			if r.Objects, err = c.S3.open(name, log); err != nil {
+			if r.Objects, err = c.S3.open(name, stores, log); err != nil {
 				return nil, err
 			}
 		}
@@ -256,7 +261,7 @@ func openCatalog(name string, c CatalogConfig, log *slog.Logger) (catalog.Catalo
 	s := sqlcat.Config{Name: name, Catalog: c.Catalog, Roots: c.Roots}
 	if c.S3 != (S3Config{}) {
 		var err error
-		if s.Objects, err = c.S3.open(name, log); err != nil {
+		if s.Objects, err = c.S3.open(name, stores, log); err != nil {
 			return nil, err
 		}
 	}
@@ -343,7 +348,7 @@ func statementLimit(cfg Config) time.Duration {
 	return gateway.DefaultStatement
 }
 
-func openDuckDB(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logger) (*duckdb.Executor, error) {
+func openDuckDB(cfg Config, v auth.Verifier, hashKey auth.Secret, reg prometheus.Registerer, log *slog.Logger) (*duckdb.Executor, error) {
 	sizes, err := cfg.sizes()
 	if err != nil {
 		return nil, err
@@ -358,7 +363,7 @@ func openDuckDB(cfg Config, v auth.Verifier, hashKey auth.Secret, log *slog.Logg
 		MemoryBytes: sizes[engineMemory], SpillBytes: sizes[engineSpill], ProcessBytes: sizes[processMemory],
 		CopyBytes:       sizes[engineCopies],
 		UserMemoryBytes: sizes[userMemory], UserSpillBytes: sizes[userSpill],
-		HashKey: hashKey, Log: log,
+		HashKey: hashKey, Log: log, Metrics: reg,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("executor: %w", err)

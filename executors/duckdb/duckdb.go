@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"gatehouse/auth"
 	"gatehouse/executors"
@@ -52,6 +53,7 @@ type Config struct {
 	Allocator memory.Allocator
 	Log       *slog.Logger
 	Now       func() time.Time
+	Metrics   prometheus.Registerer // nil: none
 }
 
 // Executor is the embedded engine. It implements executors.Executor.
@@ -113,7 +115,7 @@ func New(c Config) (*Executor, error) {
 		return nil, errors.Join(err, os.RemoveAll(root))
 	}
 	x := &Executor{config: c, lock: lock, footers: newFooters(), checks: newChecks(), open: map[*Prepared]struct{}{}}
-	if x.files, err = newFiles(root, c.CopyBytes, c.Log); err == nil {
+	if x.files, err = newFiles(root, c.CopyBytes, c.Log, c.Metrics); err == nil {
 		if x.engines, err = newEngines(c, root); err == nil {
 			x.engine, err = x.engines.take(owner{})
 		}

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"gatehouse/executors"
 	"gatehouse/objects"
 	"gatehouse/plan"
@@ -37,6 +39,7 @@ type files struct {
 	space    int64 // bound of what copies and mirrors hold together
 	log      *slog.Logger
 	warn     sync.Once
+	metrics  *metrics
 	requests chan struct{} // one for each request to an object store that is under way
 	// An object of up to wholeBytes is read at once; of a larger one tailBytes, at first, to find its footer.
 	wholeBytes, tailBytes int64
@@ -66,12 +69,22 @@ type link struct {
 	stale bool           // not the file of its key any more
 }
 
-func newFiles(root string, space int64, log *slog.Logger) (*files, error) {
+func newFiles(root string, space int64, log *slog.Logger, reg prometheus.Registerer) (_ *files, err error) {
 	f := &files{
 		root: root, space: space, log: log, data: filepath.Join(root, dataFolder), links: map[string]*link{}, users: map[string]*use{},
 		requests: make(chan struct{}, processRequests), wholeBytes: 512 << 10, tailBytes: 64 << 10,
 	}
+	if f.metrics, err = newMetrics(reg, f.onDisk); err != nil {
+		return nil, err
+	}
 	return f, os.Mkdir(f.data, 0o700)
+}
+
+// onDisk is how many bytes copies and mirrors have.
+func (f *files) onDisk() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.copied
 }
 
 func (f *files) close() error { return os.RemoveAll(f.root) }

@@ -57,7 +57,7 @@ func otherFolder(t *testing.T, dir string) string {
 func TestCopies(t *testing.T) {
 	root := t.TempDir()
 	other := otherFolder(t, root)
-	f, err := newFiles(root, 250, slog.New(slog.DiscardHandler))
+	f, err := newFiles(root, 250, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

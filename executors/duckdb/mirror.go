@@ -122,26 +122,29 @@ func makeSparse(path string, size int64) error {
 	return nil
 }
 
-// has reports whether all of these parts are there.
+// has reports whether all of these parts, which a statement needs, are there.
 func (m *mirror) has(keys ...int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.whole {
-		return true
-	}
 	for _, k := range keys {
-		if p := m.parts[k]; p == nil || !p.there {
+		if p := m.parts[k]; !m.whole && (p == nil || !p.there) {
 			return false
 		}
 	}
+	m.files.metrics.kept.Add(float64(len(keys)))
 	return true
 }
 
 // ensure makes the parts be there: load reads those that nobody else reads, and what others read is waited for. If they give up, it is tried
 // here, since they may have had reasons of their own.
 func (m *mirror) ensure(ctx context.Context, keys []int64, load func(missing []int64) error) error {
-	for {
+	for first := true; ; first = false {
 		mine, others := m.claim(keys)
+		m.files.metrics.fetched.Add(float64(len(mine)))
+		if first {
+			m.files.metrics.awaited.Add(float64(len(others)))
+			m.files.metrics.kept.Add(float64(len(keys) - len(mine) - len(others)))
+		}
 		if len(mine) > 0 {
 			if err := m.load(mine, load); err != nil {
 				return err
@@ -298,6 +301,7 @@ func (m *mirror) read(ctx context.Context, c caller, spans []span) error {
 		return err
 	}
 	written, err := m.copy(ctx, c, pieces(spans))
+	m.files.metrics.bytes.Add(float64(written))
 	if written < n {
 		m.files.unreserve(m.link, n-written)
 	}

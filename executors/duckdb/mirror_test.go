@@ -19,6 +19,7 @@ import (
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/compress"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"gatehouse/executors"
 	"gatehouse/objects"
@@ -241,6 +242,46 @@ func TestMirrorsReadAsLocal(t *testing.T) {
 			if got, failed := scanWhere(t, x, relation(s), condition); err != nil || failed != nil || got != want {
 				t.Errorf("%s, %s: %v, %v: %.100q instead of %.100q", path, condition, err, failed, got, want)
 			}
+		}
+	}
+}
+
+// TestMirrorMetrics counts the parts of an object that a statement needs, and the bytes that they bring, against what the store saw.
+func TestMirrorMetrics(t *testing.T) {
+	server := objectstest.Start(t)
+	reg := prometheus.NewRegistry()
+	x := sparse(open(t, Config{Metrics: reg}))
+	readings := func() map[string]float64 {
+		t.Helper()
+		all, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]float64{}
+		for _, f := range all {
+			for _, m := range f.Metric {
+				name := strings.TrimPrefix(f.GetName(), "gatehouse_")
+				for _, l := range m.Label {
+					name += " " + l.GetValue()
+				}
+				out[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+		return out
+	}
+	s := put(t, server, layoutFields[:2], layoutRows, layouts(t, t.TempDir())[0])
+	store := &counted{Store: server.Store(t, server.Reader), scope: "x"}
+	s.Objects = store
+	for i, want := range []struct{ kept, fetched float64 }{{0, 3}, {3, 3}} {
+		if _, err := scanRows(t, x, relation(s)); err != nil {
+			t.Fatal(err)
+		}
+		got := readings()
+		if got["mirror_parts_total kept"] != want.kept || got["mirror_parts_total fetched"] != want.fetched || got["mirror_parts_total awaited"] != 0 {
+			t.Errorf("statement %d: %v, want %v", i+1, got, want)
+		}
+		if n := float64(store.bytes.Load()); n == 0 || got["mirror_fetched_bytes_total"] != n || got["copies_bytes"] != n {
+			t.Errorf("statement %d: %v, and the store gave %v bytes", i+1, got, n)
 		}
 	}
 }

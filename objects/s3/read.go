@@ -196,13 +196,14 @@ func (s *Store) retried(ctx context.Context, method string, o objects.Object, he
 var errSilent = errors.New("no answer in time")
 
 // once sends a request and says whether it is worth another one.
-func (s *Store) once(ctx context.Context, method, location string, header http.Header, bytes int64, read func(*http.Response) error) (err error, again bool) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout+time.Duration(bytes>>20)*4*time.Second)
+func (s *Store) once(whole context.Context, method, location string, header http.Header, bytes int64, read func(*http.Response) error) (err error, again bool) {
+	ctx, cancel := context.WithTimeout(whole, s.cfg.Timeout+time.Duration(bytes>>20)*4*time.Second)
 	defer cancel()
 	req, err := s.request(ctx, method, location, header)
 	if err != nil {
 		return err, false
 	}
+	defer func() { s.cfg.Metrics.count(whole, err, again) }()
 	silent := time.AfterFunc(s.cfg.Timeout, cancel)
 	resp, err := s.client.Do(req)
 	if !silent.Stop() {
@@ -216,6 +217,7 @@ func (s *Store) once(ctx context.Context, method, location string, header http.H
 		return fmt.Errorf("%w: %w", objects.ErrUnavailable, err), !untrusted
 	}
 	defer resp.Body.Close()
+	resp.Body = body{resp.Body, s.cfg.Metrics}
 	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusPartialContent {
 		return refusal(resp)
 	}

@@ -46,7 +46,8 @@ type Config struct {
 	// Timeout bounds one request up to its first byte; for each MiB that is asked for there are four seconds more. 0 means 30 s.
 	Timeout time.Duration
 	// Now is time.Now if nil.
-	Now func() time.Time
+	Now     func() time.Time
+	Metrics *Metrics // nil: nothing is counted
 }
 
 // Keys sign requests.

@@ -63,11 +63,11 @@ func (p *printer) call(f *pgquery.FuncCall) {
 		args, ignore = args[:k], true
 	}
 	p.list(args, p.expr)
-	if ignore {
+	if ignore && !p.d.closed {
 		p.put(" IGNORE NULLS")
 	}
-	if p.d.closed && (ignore || len(f.AggOrder) > 0) {
-		p.fail("IGNORE NULLS, or ORDER BY inside of a function")
+	if p.d.closed && len(f.AggOrder) > 0 {
+		p.fail("ORDER BY inside of a function")
 	}
 	if len(f.AggOrder) > 0 {
 		if f.AggWithinGroup {
@@ -78,6 +78,9 @@ func (p *printer) call(f *pgquery.FuncCall) {
 		p.list(f.AggOrder, p.sortBy)
 	}
 	p.put(")")
+	if ignore && p.d.closed {
+		p.put(" IGNORE NULLS") // as the standard has it
+	}
 	p.over(f)
 }
 
@@ -308,6 +311,9 @@ func (p *printer) frame(w *pgquery.WindowDef, o int32) {
 	case o&frameRows != 0:
 		p.put("ROWS ")
 	case o&frameGroups != 0:
+		if p.d.closed && len(w.OrderClause) == 0 {
+			p.fail("a window frame of groups without ORDER BY")
+		}
 		p.put("GROUPS ")
 	case o&frameRange != 0:
 		p.put("RANGE ")

@@ -85,13 +85,17 @@ func datafusionNumber(text string) (string, bool) {
 	switch {
 	case strings.ContainsAny(text, "eE"):
 		return "CAST('" + text + "' AS DOUBLE)", true
+	case strings.Contains(text, ".") && len(text) > 39: // more digits than a decimal has
+		return "CAST('" + text + "' AS DOUBLE)", true
 	case strings.Contains(text, "."):
-		return text, len(text) <= 38
+		return text, true
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	switch {
-	case err != nil:
+	case text == "9223372036854775808": // a BIGINT with its sign, and none without
 		return "", false
+	case err != nil:
+		return "CAST(" + text + ". AS DECIMAL(38, 0))", len(text) <= 38 && strings.Trim(text, "0123456789") == ""
 	case n >= math.MinInt32 && n <= math.MaxInt32:
 		return "CAST(" + text + " AS INT)", true
 	}

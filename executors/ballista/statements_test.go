@@ -53,7 +53,6 @@ func TestStatementsAlone(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"SELECT id, sum(id) OVER (ORDER BY id RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS s" + t1,
 		"SELECT sum(id) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) AS s" + t1,
 		"SELECT a.id FROM v2_many_row_groups a, v2_many_row_groups b",
 		"SELECT count(*) AS n FROM v2_many_row_groups a, v2_many_row_groups b, v2_many_row_groups c",

@@ -41,8 +41,9 @@ use governed::codec::GovernedCodec;
 use governed::exec::{Ends, Runner};
 use governed::guard::Guard;
 use governed::seal::Vault;
-use governed::session;
 use governed::stores::Stores;
+use governed::{session, skipping};
+
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::server::TcpIncoming;
@@ -144,6 +145,7 @@ fn executor(config: &Config, work: &str, port: u16, grpc_port: u16, jobs: &Arc<J
     let runtimes: RuntimeProducer = Arc::new(move |_| Ok(Arc::clone(&runtime)));
     let mut functions = BallistaFunctionRegistry::default();
     functions.scalar_functions.extend(session::scalar_functions().into_iter().map(|f| (f.name().to_owned(), f)));
+    functions.window_functions.extend(skipping::all().into_iter().map(|f| (f.name().to_owned(), f)));
     functions.aggregate_functions.extend(session::aggregate_functions().into_iter().map(|f| (f.name().to_owned(), f)));
     Ok(Executor::new(
         registration,

@@ -115,16 +115,16 @@ impl AggregateUDFImpl for WideSum {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         Ok(match scale(&args.return_field)? {
+            scale if args.is_distinct => Box::new(wide::Distinct::new(self.sum.accumulator(args)?, scale)),
             None => Box::new(One::new(Total::nearest)),
-            Some(scale) if args.is_distinct => Box::new(wide::Distinct::new(self.sum.accumulator(args)?, scale)),
             Some(scale) => Box::new(wide::One::new(scale)),
         })
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         Ok(match scale(&args.return_field)? {
+            _ if args.is_distinct => self.sum.state_fields(args)?,
             None => measures::state_fields(&args),
-            Some(_) if args.is_distinct => self.sum.state_fields(args)?,
             Some(scale) => wide::state_fields(&args, scale),
         })
     }

@@ -3,8 +3,8 @@
 //! To read it in order: `payload` (what a task group reads and shows), `token`, `keys`, `seal` and `guard` (who may run it), `stores` and `input` (bytes
 //! of data files), `read`, `columns`, `nested`, `deletes` and `equality` (their rows), `policy` and `hash` (filter and masks), `exec` and `codec` (the node),
 //! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `measures`
-//! (aggregates over floating point, by `exact` and `dispersion`) and `wide` (sums of decimals), `wall`, `lazy`, and `whole` (what one task of
-//! several has).
+//! (aggregates over floating point, by `exact` and `dispersion`) and `wide` (sums of decimals), `sorted` (sums in the order of the values) and
+//! `skipping` (IGNORE NULLS), `windows`, `wall`, `lazy`, and `whole` (what one task of several has).
 
 pub mod checked;
 pub mod codec;
@@ -32,11 +32,14 @@ pub mod rewrite;
 pub mod seal;
 pub mod semantics;
 pub mod session;
+pub mod skipping;
+pub mod sorted;
 pub mod stores;
 pub mod token;
 pub mod wall;
 pub mod whole;
 pub mod wide;
+pub mod windows;
 
 /// The messages of `submission.proto`, generated.
 #[allow(missing_docs, clippy::all)]

@@ -14,6 +14,7 @@ use crate::checked::{Op, arithmetic};
 use crate::functions::{self, cast, ordered, single};
 use crate::semantics::digits;
 use crate::wall::{integer, is_float, one_row};
+use crate::windows;
 
 /// Rewrites a statement's plan as the SQL planner made it.
 pub fn plan(p: LogicalPlan) -> Result<LogicalPlan> {
@@ -127,8 +128,18 @@ fn part(e: Expr, schema: &DFSchema) -> Result<(bool, Expr)> {
                 None => (true, cast(*c.expr, &to)?),
             }
         }
-        Expr::WindowFunction(mut w) => {
+        Expr::AggregateFunction(mut f) if f.params.distinct && ["sum", "count"].contains(&f.func.name()) => {
             let mut changed = false;
+            for e in &mut f.params.args {
+                if is_float(&e.get_type(schema)?) {
+                    *e = ordered(std::mem::take(e));
+                    changed = true;
+                }
+            }
+            (changed, Expr::AggregateFunction(f))
+        }
+        Expr::WindowFunction(mut w) => {
+            let mut changed = windows::rewrite(&mut w, schema)?;
             for e in w.params.partition_by.iter_mut().chain(w.params.order_by.iter_mut().map(|s| &mut s.expr)) {
                 let t = e.get_type(schema)?;
                 if is_float(&t) {

@@ -17,6 +17,7 @@ use crate::functions;
 use crate::lazy::Lazy;
 use crate::measures;
 use crate::semantics::Semantics;
+use crate::{skipping, sorted};
 
 /// What scheduler and executors know of a statement beside its plan. It travels with each task.
 #[derive(Debug, Clone, Default)]
@@ -79,6 +80,8 @@ pub fn builder(config: SessionConfig) -> SessionStateBuilder {
     scalars.extend(scalar_functions());
     let mut aggregates = SessionStateDefaults::default_aggregate_functions();
     aggregates.extend(aggregate_functions());
+    let mut windows = SessionStateDefaults::default_window_functions();
+    windows.extend(skipping::all());
     let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(Lazy)];
     analyzers.extend(Analyzer::new().rules);
     SessionStateBuilder::new()
@@ -88,6 +91,7 @@ pub fn builder(config: SessionConfig) -> SessionStateBuilder {
         .with_analyzer_rules(analyzers)
         .with_scalar_functions(scalars)
         .with_aggregate_functions(aggregates)
+        .with_window_functions(windows)
 }
 
 /// Our scalar functions, for registries.
@@ -97,5 +101,5 @@ pub fn scalar_functions() -> Vec<Arc<ScalarUDF>> {
 
 /// Our aggregate functions, for registries. They take the place of others with the same name.
 pub fn aggregate_functions() -> Vec<Arc<AggregateUDF>> {
-    [sum(), functions::single()].into_iter().chain(measures::dispersions()).collect()
+    [sum(), functions::single(), sorted::sum()].into_iter().chain(measures::dispersions()).collect()
 }

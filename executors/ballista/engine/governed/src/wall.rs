@@ -5,16 +5,16 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, JoinType, NullEquality, ScalarValue};
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionDefinition};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator, WindowFrame, WindowFrameBound, WindowFrameUnits};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, GroupingSet, LogicalPlan, Operator};
 
 use crate::failure::unsupported;
 use crate::functions;
 use crate::measures::is_dispersion;
 use crate::relation::Relation;
 use crate::rewrite::{is_grouped, is_ordered};
-use crate::semantics::RANKS;
+use crate::sorted::SORTED;
+use crate::windows;
 
 /// Checks a statement's plan as the SQL planner made it.
 pub fn check(plan: &LogicalPlan) -> Result<()> {
@@ -267,7 +267,7 @@ fn check_part(e: &Expr, schema: &DFSchema) -> Result<()> {
         Expr::Cast(c) => check_cast(&c.expr, &c.expr.get_type(schema)?, c.field.data_type()),
         Expr::ScalarFunction(f) => check_function(e, f.name(), &f.args, schema),
         Expr::GroupingSet(_) => Ok(()),
-        Expr::WindowFunction(w) => check_window(w, schema),
+        Expr::WindowFunction(w) => windows::check(w, schema),
         Expr::AggregateFunction(f) => {
             let p = &f.params;
             if !p.order_by.is_empty() || p.null_treatment.is_some() {
@@ -277,59 +277,6 @@ fn check_part(e: &Expr, schema: &DFSchema) -> Result<()> {
         }
         other => Err(unsupported(format!("{} here", other.variant_name()))),
     }
-}
-
-/// Checks a window function: its frame, and what it orders by.
-fn check_window(w: &WindowFunction, schema: &DFSchema) -> Result<()> {
-    let p = &w.params;
-    let name = w.fun.name();
-    if p.distinct || p.null_treatment.is_some() {
-        return Err(unsupported("DISTINCT and IGNORE NULLS in a window function"));
-    }
-    for e in p.partition_by.iter().chain(p.order_by.iter().map(|s| &s.expr)) {
-        let t = e.get_type(schema)?;
-        if family(&t)? == Family::Interval || is_float(&t) && !is_ordered(e) {
-            return Err(unsupported(format!("a window over {t}")));
-        }
-    }
-    let plain = p.window_frame == WindowFrame::new((!p.order_by.is_empty()).then_some(false));
-    let types = p.args.iter().map(|a| a.get_type(schema)).collect::<Result<Vec<_>>>()?;
-    flat(&types, "a window function of")?;
-    let number = |at: usize, least: i64| p.args.get(at).is_none_or(|a| integer(a).is_some_and(|n| n >= least));
-    let ok = match name {
-        _ if matches!(w.fun, WindowFunctionDefinition::AggregateUDF(_)) => {
-            check_frame(&p.window_frame)?;
-            return if AGGREGATES.contains(&name) { check_aggregate(name, false, &p.args, schema) } else { Err(unsupported(format!("{name} OVER"))) };
-        }
-        "percent_rank" | "cume_dist" => plain && p.args.is_empty(),
-        "ntile" => plain && p.args.len() == 1 && number(0, 1),
-        name if RANKS.contains(&name) => plain && p.args.is_empty(),
-        "lag" | "lead" => plain && number(1, 0) && types.get(2).is_none_or(|t| *t == types[0]),
-        "first_value" | "last_value" => {
-            check_frame(&p.window_frame)?;
-            true
-        }
-        "nth_value" => {
-            check_frame(&p.window_frame)?;
-            number(1, 1)
-        }
-        _ => false,
-    };
-    if ok && p.filter.is_none() { Ok(()) } else { Err(unsupported(format!("the window function {name} with this frame, FILTER or these arguments"))) }
-}
-
-/// The aggregate functions that may be over windows.
-const AGGREGATES: [&str; 4] = ["count", "sum", "min", "max"];
-
-/// Allows frames of rows with constant bounds, and of peers up to the ends of the partition.
-fn check_frame(f: &WindowFrame) -> Result<()> {
-    let bounds = [&f.start_bound, &f.end_bound];
-    let ok = match f.units {
-        WindowFrameUnits::Rows => true,
-        WindowFrameUnits::Range => bounds.iter().all(|b| matches!(b, WindowFrameBound::CurrentRow) || b.is_unbounded()),
-        WindowFrameUnits::Groups => false,
-    };
-    if ok { Ok(()) } else { Err(unsupported("a window frame of this kind")) }
 }
 
 /// A kind of types within which values compare.
@@ -384,8 +331,13 @@ fn shown(t: &DataType) -> Result<()> {
 }
 
 /// Refuses what has values inside where values are put in order or compared.
-fn flat<'a>(types: impl IntoIterator<Item = &'a DataType>, what: &str) -> Result<()> {
+pub fn flat<'a>(types: impl IntoIterator<Item = &'a DataType>, what: &str) -> Result<()> {
     if types.into_iter().any(DataType::is_nested) { Err(unsupported(format!("{what} a nested type"))) } else { Ok(()) }
+}
+
+/// Whether values of a type may be the order or the partitions of a window.
+pub fn check_order(t: &DataType) -> Result<bool> {
+    Ok(family(t)? != Family::Interval)
 }
 
 /// Whether a type is floating point.
@@ -500,11 +452,13 @@ fn is_text(e: &Expr) -> bool {
     matches!(e, Expr::Literal(ScalarValue::Utf8(Some(_)), _))
 }
 
-fn check_aggregate(name: &str, distinct: bool, args: &[Expr], schema: &DFSchema) -> Result<()> {
+/// Checks an aggregate function and its arguments.
+pub fn check_aggregate(name: &str, distinct: bool, args: &[Expr], schema: &DFSchema) -> Result<()> {
     let types = args.iter().map(|a| a.get_type(schema)).collect::<Result<Vec<_>>>()?;
     let ok = match (name, &types[..]) {
-        ("count", [t]) => !distinct || !t.is_nested() && family(t)? != Family::Float,
-        ("sum", [t]) => is_exact(family(t)?) || *t == DataType::Float64 && !distinct,
+        ("count", [t]) => !distinct || !t.is_nested() && (family(t)? != Family::Float || is_ordered(&args[0])),
+        ("sum", [t]) => is_exact(family(t)?) || *t == DataType::Float64 && (!distinct || is_ordered(&args[0])),
+        (SORTED, [DataType::Float64]) => !distinct,
         (name, [DataType::Float64]) if is_dispersion(name) => !distinct,
         ("bool_and" | "bool_or", [DataType::Boolean]) => true,
         ("gw_single", [t]) => !t.is_nested(),

@@ -11,7 +11,7 @@ use datafusion::logical_expr::function::StateFieldsArgs;
 use datafusion::logical_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 use crate::failure::failure;
-use crate::measures::passes;
+use crate::measures::{self, Total, passes};
 use crate::wire::Class;
 
 /// The digits of a sum.
@@ -158,12 +158,12 @@ impl Accumulator for One {
 #[derive(Debug)]
 pub struct Distinct {
     values: Box<dyn Accumulator>,
-    scale: i8,
+    scale: Option<i8>,
 }
 
 impl Distinct {
-    /// Of what `values` keeps.
-    pub fn new(values: Box<dyn Accumulator>, scale: i8) -> Self {
+    /// Of what `values` keeps: decimals of a scale, or doubles.
+    pub fn new(values: Box<dyn Accumulator>, scale: Option<i8>) -> Self {
         Self { values, scale }
     }
 }
@@ -186,7 +186,10 @@ impl Accumulator for Distinct {
         let Some(ScalarValue::List(list)) = state.first() else {
             return Err(internal_datafusion_err!("different values are not kept as a list"));
         };
-        let mut sum = One::new(self.scale);
+        let mut sum: Box<dyn Accumulator> = match self.scale {
+            Some(scale) => Box::new(One::new(scale)),
+            None => Box::new(measures::One::new(Total::nearest)),
+        };
         sum.update_batch(&[Arc::clone(list.values())])?;
         sum.evaluate()
     }

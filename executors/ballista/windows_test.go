@@ -1,0 +1,94 @@
+package ballista
+
+import (
+	"fmt"
+	"testing"
+
+	"gatehouse/executors"
+)
+
+// TestWindows compares frames and functions of windows, over orders with equal rows and NULL. Only what such rows do not leave open is compared.
+func TestWindows(t *testing.T) {
+	alone, local := manyTasks(t)
+	const from = " FROM (SELECT id, CASE WHEN id % 11 <> 4 THEN id % 37 END AS k, CASE WHEN id % 7 <> 3 THEN id END AS v," +
+		" CAST(id % 89 AS DOUBLE) / 7 AS x FROM v2_many_row_groups WHERE id < 500) t"
+	var texts []string
+	for _, frame := range []string{
+		"RANGE BETWEEN 2 PRECEDING AND 3 FOLLOWING", "RANGE 4 PRECEDING", "RANGE BETWEEN CURRENT ROW AND 2 FOLLOWING",
+		"RANGE BETWEEN 5 PRECEDING AND 2 PRECEDING", "RANGE BETWEEN 2 FOLLOWING AND 4 FOLLOWING", "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+		"RANGE BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING", "GROUPS BETWEEN 1 PRECEDING AND 2 FOLLOWING", "GROUPS 3 PRECEDING",
+		"GROUPS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "GROUPS BETWEEN 3 PRECEDING AND 1 PRECEDING", "GROUPS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+		"GROUPS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+	} {
+		for _, order := range []string{"k", "k DESC", "CAST(k AS BIGINT) NULLS FIRST"} {
+			over := fmt.Sprintf(" OVER (PARTITION BY id %% 3 ORDER BY %s %s)", order, frame)
+			texts = append(texts, "SELECT id, count(*)"+over+" AS c, sum(v)"+over+" AS s, max(v)"+over+" AS m, sum(x)"+over+" AS x, avg(x)"+over+" AS a"+from)
+		}
+	}
+	const moving = " OVER (PARTITION BY id % 3 ORDER BY k RANGE BETWEEN 2 PRECEDING AND 3 FOLLOWING)"
+	texts = append(texts, "SELECT id, stddev(x)"+moving+" AS a, stddev_pop(v)"+moving+" AS b, variance(x)"+moving+" AS c, var_pop(x)"+moving+" AS d"+from)
+	for _, call := range []string{
+		"lag(v IGNORE NULLS)", "lag(v, 3 IGNORE NULLS)", "lag(v, 2, CAST(-7 AS BIGINT) IGNORE NULLS)", "lead(v IGNORE NULLS)", "lead(v, 3, CAST(-7 AS BIGINT) IGNORE NULLS)", "lag(v, 0 IGNORE NULLS)",
+		"first_value(v IGNORE NULLS)", "last_value(v IGNORE NULLS)", "nth_value(v, 2 IGNORE NULLS)",
+	} {
+		texts = append(texts, "SELECT id, "+call+" OVER (PARTITION BY id % 3 ORDER BY id) AS a, "+call+" OVER (ORDER BY id DESC) AS b"+from)
+	}
+	for _, call := range []string{"first_value(v IGNORE NULLS)", "last_value(v IGNORE NULLS)", "nth_value(v, 2 IGNORE NULLS)", "nth_value(v, 3)"} {
+		texts = append(texts, "SELECT id, "+call+" OVER (PARTITION BY id % 3 ORDER BY id ROWS BETWEEN 3 PRECEDING AND 2 FOLLOWING) AS a, "+
+			call+" OVER (ORDER BY id RANGE BETWEEN 3 PRECEDING AND 2 FOLLOWING) AS b"+from)
+	}
+	agree(t, alone, local, hidingMany, append(texts,
+		"SELECT id, sum(x) OVER (PARTITION BY id % 3) AS s, avg(x) OVER () AS a, avg(v) OVER () AS v, sum(x) FILTER (WHERE id % 2 = 0) OVER () AS f"+from,
+		"SELECT id, sum(v) OVER w AS s, count(v) OVER w AS c, count(*) OVER w AS n, min(x) OVER w AS m, avg(x) OVER w AS a,"+
+			" sum(v) FILTER (WHERE id % 4 = 1) OVER w AS fs, count(v) FILTER (WHERE id % 4 = 1) OVER w AS fc, count(*) FILTER (WHERE v > 9) OVER w AS fn,"+
+			" min(x) FILTER (WHERE id % 4 = 1) OVER w AS fm, avg(x) FILTER (WHERE id % 4 = 1) OVER w AS fa"+
+			from+" WINDOW w AS (PARTITION BY id % 3 ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING)",
+		"SELECT id, sum(x) OVER (PARTITION BY id % 3 RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS s"+from,
+	)...)
+}
+
+// TestFarFrames: an end of a frame that is beyond the type of the order is no end, or an error, as it is in the other executor.
+func TestFarFrames(t *testing.T) {
+	alone, local := manyTasks(t)
+	const far = " FROM (SELECT CASE WHEN id % 3 = 0 THEN 9223372036854775806 ELSE id END AS b, CASE WHEN id % 3 = 0 THEN 2147483646 WHEN id % 3 = 1 THEN -2147483648 ELSE 7 END AS i" +
+		" FROM v2_many_row_groups WHERE id < 30) t"
+	agree(t, alone, local, hidingMany,
+		"SELECT b, count(*) OVER (ORDER BY b RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n"+far,
+		"SELECT i, count(*) OVER (ORDER BY i DESC RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n"+far,
+		"SELECT i, count(*) OVER (ORDER BY i RANGE BETWEEN CURRENT ROW AND 1 FOLLOWING) AS n"+far,
+	)
+	for _, text := range []string{
+		"SELECT b, count(*) OVER (ORDER BY b RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS n" + far,
+		"SELECT b, count(*) OVER (ORDER BY b DESC RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS n" + far,
+		"SELECT i, count(*) OVER (ORDER BY i DESC RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS n" + far,
+		"SELECT i, count(*) OVER (ORDER BY i RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n" + far,
+	} {
+		_, want := local.Rows(t.Context(), text, nil)
+		if _, err := alone.Rows(t.Context(), text, nil); kindIs(err) != kindIs(want) || want == nil {
+			t.Errorf("%s: %v, and in the other executor %v", text, err, want)
+		}
+	}
+	for _, window := range []string{
+		"count(*) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW)", "count(*) OVER (ORDER BY id RANGE BETWEEN 4 FOLLOWING AND 2 FOLLOWING)",
+		"count(*) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 4 PRECEDING)", "count(*) OVER (ORDER BY CAST(id AS DOUBLE) RANGE 1 PRECEDING)",
+		"count(*) OVER (GROUPS 1 PRECEDING)", "stddev(id) OVER (PARTITION BY id % 3)", "stddev(id) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+	} {
+		if _, err := alone.Rows(t.Context(), "SELECT "+window+" AS n FROM v2_many_row_groups", nil); kindIs(err) != executors.KindUnsupported {
+			t.Errorf("%s: %v", window, err)
+		}
+	}
+}
+
+// TestDistinctSums: sums and averages of different values of floating point.
+func TestDistinctSums(t *testing.T) {
+	alone, local := manyTasks(t)
+	const from = " FROM (SELECT id, CASE WHEN id % 9 <> 2 THEN CAST(id % 89 AS DOUBLE) / 7 END AS x FROM v2_many_row_groups) t"
+	agree(t, alone, local, hidingMany,
+		"SELECT sum(DISTINCT x) AS s, avg(DISTINCT x) AS a, count(DISTINCT x) AS n, sum(x) AS w"+from,
+		"SELECT id % 3 AS g, sum(DISTINCT x) AS s, avg(DISTINCT x) AS a"+from+" GROUP BY id % 3",
+		"SELECT sum(DISTINCT x) AS s"+from+" WHERE id < 0",
+		"SELECT sum(DISTINCT x * 0 * sign(40 - id)) AS s, count(DISTINCT x * 0 * sign(40 - id)) AS n"+from,
+		"SELECT id + 12345678901234567890 AS a, 12345678901234567890123456789012345678 AS b, 1234567890123456789012345678901234567.5 AS c,"+
+			" 0.1234567890123456789012345678901234567890123 AS d, id < 12345678901234567890 AS e"+from+" WHERE id < 20",
+	)
+}

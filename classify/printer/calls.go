@@ -117,6 +117,11 @@ func (p *printer) byArgs(name string, args []*pgquery.Node) (string, []*pgquery.
 			return n, args[:last]
 		}
 	}
+	if text := args[last].GetAConst().GetSval(); text != nil && last > 0 {
+		if n := p.d.byArgs[fmt.Sprintf("%s/%d.%s", name, len(args), text.GetSval())]; n != "" {
+			return n, args[:last]
+		}
+	}
 	return p.d.byArgs[fmt.Sprintf("%s/%d", name, len(args))], args
 }
 

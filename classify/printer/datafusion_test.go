@@ -47,6 +47,10 @@ func TestDataFusion(t *testing.T) {
 			"SELECT sum(a) OVER w FROM t WINDOW w AS (ORDER BY b ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)",
 			`SELECT "sum"("a") OVER "w" FROM "t" WINDOW "w" AS (ORDER BY "b" ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING)`,
 		},
+		{
+			"SELECT a ~ 'x', a !~ 'x' AND true, a SIMILAR TO 'x', a NOT SIMILAR TO 'x', regexp_matches(a, 'x') FROM t",
+			`SELECT gw_regexp_full("a", 'x'), (NOT gw_regexp_full("a", 'x')) AND TRUE, gw_regexp_full("a", 'x'), NOT gw_regexp_full("a", 'x'), "gw_regexp_matches"("a", 'x') FROM "t"`,
+		},
 		{"SELECT CAST(a || 'x' AS UUID), CAST('1' AS TIME) FROM t", `SELECT gw_to_uuid("a" || 'x'), gw_to_time('1') FROM "t"`},
 		{"SELECT a, grouping(a) FROM t GROUP BY ROLLUP (a)", `SELECT "a", CAST(grouping("a") AS BIGINT) FROM "t" GROUP BY ROLLUP("a")`},
 	} {
@@ -60,7 +64,7 @@ func TestDataFusion(t *testing.T) {
 		"SELECT sum(a) OVER (GROUPS 1 PRECEDING) FROM t", "SELECT sum(a) OVER (ORDER BY b ROWS a PRECEDING) FROM t",
 		"SELECT sum(a) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) FROM t", "SELECT sum(a) OVER (w ORDER BY b) FROM t WINDOW w AS ()",
 		"SELECT TRY_CAST(a AS INTEGER) FROM t", "SELECT [1, 2]", "SELECT CAST(a AS INTEGER[]) FROM t", "SELECT CAST(a AS UUID[]) FROM t",
-		"SELECT 9223372036854775808", "SELECT d - to_days(3) FROM t", "SELECT a ~ 'x' FROM t", "SELECT d + INTERVAL '1 day 2 hours' FROM t",
+		"SELECT 9223372036854775808", "SELECT d - to_days(3) FROM t", "SELECT regexp_matches(a, 'x', 'i') FROM t", "SELECT d + INTERVAL '1 day 2 hours' FROM t",
 		"SELECT * FROM generate_series(1, 3)", "SELECT CAST(a AS TIMESTAMPTZ) FROM t",
 	} {
 		got, err := printed(t, text)

@@ -24,7 +24,7 @@ type Dialect struct {
 	// OVER, and {distinct} for DISTINCT, which there can't be otherwise.
 	rewrites map[string]string
 	// byArgs are functions whose name in the engine depends on the number of arguments, "substr/2", or on a first or last argument that is
-	// constant and no argument there: "date_part/year", "round/2.0".
+	// constant and no argument there: "date_part/year", "round/2.0", "regexp_replace/4.g".
 	byArgs map[string]string
 	// calls are operators that are functions in the engine.
 	calls map[string]string

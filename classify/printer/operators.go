@@ -27,6 +27,11 @@ func (p *printer) operator(e *pgquery.A_Expr) {
 			p.args(f, []*pgquery.Node{e.Lexpr, e.Rexpr})
 			return
 		}
+		if f := p.d.calls["~"]; f != "" && name == "!~" && e.Lexpr != nil {
+			p.put("NOT ")
+			p.args(f, []*pgquery.Node{e.Lexpr, e.Rexpr})
+			return
+		}
 		if op == "" {
 			p.fail("an operator")
 		}
@@ -61,6 +66,10 @@ func (p *printer) operator(e *pgquery.A_Expr) {
 	case pgquery.A_Expr_Kind_AEXPR_ILIKE:
 		p.pattern(e, name, map[string]string{"~~*": "ILIKE", "!~~*": "NOT ILIKE"}, "like_escape")
 	case pgquery.A_Expr_Kind_AEXPR_SIMILAR:
+		if f := p.d.calls["~"]; f != "" {
+			p.similar(e, name, f)
+			return
+		}
 		p.pattern(e, name, map[string]string{"~": "SIMILAR TO", "!~": "NOT SIMILAR TO"}, "similar_to_escape")
 	case pgquery.A_Expr_Kind_AEXPR_BETWEEN:
 		p.between(e, " BETWEEN ")
@@ -129,6 +138,19 @@ func (p *printer) pattern(e *pgquery.A_Expr, name string, words map[string]strin
 	default:
 		p.fail("ESCAPE of SIMILAR TO")
 	}
+}
+
+// similar prints SIMILAR TO as a call of the function that the engine has for ~.
+func (p *printer) similar(e *pgquery.A_Expr, name, function string) {
+	f := e.Rexpr.GetFuncCall()
+	if f == nil || p.nameOf(f) != "similar_to_escape" || len(f.Args) != 1 || name != "~" && name != "!~" {
+		p.fail("ESCAPE of SIMILAR TO")
+		return
+	}
+	if name == "!~" {
+		p.put("NOT ")
+	}
+	p.args(function, []*pgquery.Node{e.Lexpr, f.Args[0]})
 }
 
 func (p *printer) between(e *pgquery.A_Expr, word string) {

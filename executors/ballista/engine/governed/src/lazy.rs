@@ -136,6 +136,8 @@ const SAFE: &[&str] = &[
     "gw_grouped",
     "gw_sortable",
     "gw_sorted",
+    "gw_regexp_matches",
+    "gw_regexp_full",
     "gw_digits",
     "gw_greatest",
     "gw_least",

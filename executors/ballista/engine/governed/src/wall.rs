@@ -440,6 +440,7 @@ fn check_function(e: &Expr, name: &str, args: &[Expr], schema: &DFSchema) -> Res
     let types = args.iter().map(|a| a.get_type(schema)).collect::<Result<Vec<_>>>()?;
     match (name, &types[..]) {
         // Functions of ours refuse by themselves what they do not take.
+        (name, _) if name.starts_with("gw_regexp_") && !functions::is_plain(name, args) => Err(unsupported("a regular expression of this kind")),
         (name, _) if name.starts_with("gw_") => family(&e.get_type(schema)?).map(|_| ()),
         ("get_field", [DataType::Struct(_), names @ ..]) if !names.is_empty() && args[1..].iter().all(is_text) => shown(&e.get_type(schema)?),
         ("nullif", [a, b]) if a == b || *b == DataType::Null => comparable(&args[0], a, &args[1], b),

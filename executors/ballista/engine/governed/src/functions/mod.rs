@@ -1,12 +1,13 @@
 //! Scalar functions of ours, which mean exactly what those of the other executor mean. Each names the types that it takes; for others
 //! the statement is refused. `executors/ballista/functions.tsv` says which of them agree on all probes.
 //!
-//! To read them in order: `number`, `text`, `time`, `cast`, `order`, and with the state of a group: `single`.
+//! To read them in order: `number`, `text`, `pattern`, `time`, `cast`, `order`, and with the state of a group: `single`.
 
 mod case;
 mod cast;
 mod number;
 mod order;
+mod pattern;
 mod read;
 mod single;
 mod text;
@@ -25,6 +26,7 @@ use crate::failure::{failure, unsupported};
 use crate::wire::Class;
 
 pub use cast::{UUID, native};
+pub use pattern::is_plain;
 pub use read::{blob, time, uuid};
 pub use single::single;
 pub use time::days;
@@ -90,7 +92,7 @@ struct Entry(&'static str, Types, Run);
 
 /// All of them, for registries.
 pub fn all() -> Vec<Arc<ScalarUDF>> {
-    let lists = [number::LIST, text::LIST, time::LIST, cast::LIST, order::LIST];
+    let lists = [number::LIST, text::LIST, time::LIST, cast::LIST, order::LIST, pattern::LIST];
     lists.into_iter().flatten().map(udf).collect()
 }
 

@@ -60,6 +60,8 @@ func TestUnions(t *testing.T) {
 		"SELECT id"+t1+" WHERE id < 5 INTERSECT SELECT x FROM (VALUES (CAST(1 AS BIGINT)), (CAST(2 AS BIGINT))) v(x)",
 		"SELECT rank() OVER (ORDER BY id) AS r"+t1+" WHERE id < 5 UNION ALL SELECT id"+t1+" WHERE id < 7",
 		"SELECT a.id, u.n"+t1+" a JOIN (SELECT max(id) AS n"+t1+" UNION ALL SELECT min(id)"+t1+") u ON a.id = u.n",
+		"SELECT n, count(*) AS c FROM (SELECT id % 3 AS n"+t1+" GROUP BY 1 UNION ALL SELECT a.id % 4"+t1+" a JOIN v2_many_row_groups b ON a.id = b.id"+
+			" WHERE a.id + b.id < 0 GROUP BY 1) u GROUP BY ROLLUP (n)",
 		"SELECT a.id"+t1+" a JOIN (SELECT count(*) AS n"+t1+" WHERE id < 20) u ON a.id < u.n UNION ALL SELECT id"+t1+" WHERE id < 7",
 	)
 }

@@ -19,9 +19,10 @@ use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 use datafusion::prelude::SessionConfig;
 use governed::exec::GovernedExec;
 use governed::failure::failure;
@@ -50,19 +51,28 @@ impl ExecutionEngine for Stages {
         work: &str,
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
+        let plan = without_stubs(plan)?;
         let has = plan.children().first().map_or(0, |c| c.properties().partitioning.partition_count());
         if has > partitions.len().max(1) {
             return Ok(Arc::new(Refused));
         }
-        self.beneath.create_query_stage_exec(job, stage, task, partitions, without_stubs(plan)?, work, config)
+        self.beneath.create_query_stage_exec(job, stage, task, partitions, plan, work, config)
     }
 }
 
-/// Puts a node without metrics where the scheduler left a scan without partitions. That below a governed scan is none: its stage has it, too.
+/// Puts a node without metrics where the scheduler left a scan without partitions, and one without rows where it would share out the rows of none: of a
+/// part of a UNION that turned out to be empty, which is not cut. That below a governed scan is none: its stage has it, too.
 fn without_stubs(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = plan.transform_down(|node| {
         if node.downcast_ref::<GovernedExec>().is_some() {
             return Ok(Transformed::new(node, false, TreeNodeRecursion::Jump));
+        }
+        if let Some(shared) = node.downcast_ref::<RepartitionExec>()
+            && matches!(shared.partitioning(), Partitioning::RoundRobinBatch(_))
+            && (shared.input().is::<EmptyExec>() || shared.input().properties().partitioning.partition_count() == 0)
+        {
+            let parts = shared.input().properties().partitioning.partition_count().min(1);
+            return Ok(Transformed::yes(Arc::new(EmptyExec::new(node.schema()).with_partitions(parts))));
         }
         match node.downcast_ref::<DataSourceExec>().and_then(|s| s.data_source().downcast_ref::<MemorySourceConfig>()) {
             Some(m) if m.partitions().is_empty() => Ok(Transformed::yes(Arc::new(EmptyExec::new(node.schema()).with_partitions(0)))),

@@ -24,6 +24,8 @@ type demands struct {
 	name   string
 	policy executortest.Policy
 	every  int // of so many queries, the first one
+	// refused are queries that do not run under this policy, beside those that run under none; each with its reason.
+	refused map[string]string
 }
 
 // folderOf is the folder of a benchmark's tables, with files of some megabytes.
@@ -80,7 +82,11 @@ func benchmark(t *testing.T, set tpc.Set, queries int, refused map[string]string
 					got, err = distributed.Rows(t.Context(), string(text), d.policy)
 				}
 				took := time.Since(started)
-				if reason, ok := refused[name]; ok {
+				reason, ok := refused[name]
+				if !ok {
+					reason, ok = d.refused[name]
+				}
+				if ok {
 					if kindIs(err) != executors.KindUnsupported {
 						t.Errorf("listed as refused (%s): %v", reason, err)
 					}

@@ -14,6 +14,12 @@ var refusedDS = map[string]string{
 	"q23": "the planner gives it up in the middle, as nothing is left to join",
 }
 
+// refusedHidingDS are those that it does not run under hidingDS, which leaves no rows to some of their joins.
+var refusedHidingDS = map[string]string{
+	"q10": "the planner goes round", "q20": "the planner goes round", "q35": "the planner goes round",
+	"q64": "the planner goes round", "q97": "the planner goes round",
+}
+
 // hidingDS hides rows and values in tables that most queries of TPC-DS use.
 var hidingDS = executortest.Policy{
 	"tpcds.store_sales":   {ID: "s", Filters: []policy.Expression{{ID: "f", SQL: "ss_quantity <> 7"}}},
@@ -29,5 +35,5 @@ func TestTPCDS(t *testing.T) {
 	if os.Getenv("GATEHOUSE_PROBES") == "all" {
 		every, hidden = 1, 1
 	}
-	benchmark(t, tpc.TPCDS, 99, refusedDS, []demands{{"everything", nil, every}, {"hiding", hidingDS, hidden}})
+	benchmark(t, tpc.TPCDS, 99, refusedDS, []demands{{"everything", nil, every, nil}, {"hiding", hidingDS, hidden, refusedHidingDS}})
 }

@@ -48,6 +48,8 @@ func TestUnions(t *testing.T) {
 		"SELECT 700 AS id UNION ALL SELECT id"+t1+" WHERE id < 20",
 		"SELECT count(*) AS n FROM (SELECT 1 AS x UNION ALL SELECT 2 UNION ALL SELECT id"+t1+") u",
 		"SELECT id"+t1+" WHERE id < 20 UNION ALL SELECT id"+t1+" WHERE id > 90",
+		"SELECT id"+t1+" WHERE id < 20 UNION ALL SELECT a.id"+t1+" a JOIN (SELECT id"+t1+" WHERE abs(id) < 0 GROUP BY id) b ON a.id = b.id UNION ALL SELECT max(id)"+t1+" GROUP BY id % 3",
+		"SELECT x.id FROM (SELECT a.id"+t1+" a JOIN (SELECT id"+t1+" WHERE abs(id) < 0 GROUP BY id) b ON a.id = b.id GROUP BY a.id) x WHERE x.id > (SELECT avg(id)"+t1+")",
 		"SELECT count(*) AS n"+t1+" GROUP BY id % 3 UNION ALL SELECT id % 5"+t1,
 		"SELECT count(*) AS n"+t1+" WHERE id < 20 UNION ALL SELECT count(id)"+t1,
 		"SELECT sum(n) AS n FROM (SELECT count(*) AS n"+t1+" UNION ALL SELECT id"+t1+") u",

@@ -23,6 +23,9 @@ import (
 // floor is a statement of two stages over a table of 25 rows: what it takes is what a statement costs without its data.
 const floor = "SELECT n_regionkey, count(*) FROM nation GROUP BY n_regionkey"
 
+// memory is an executor's, in bytes; the other parties take what they need.
+const memory = 6 << 30
+
 // party is one of those who take turns.
 type party struct {
 	name      string
@@ -55,7 +58,7 @@ func (b *bench) cluster(ctx context.Context, programs string, sets tpc.Config) (
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
-	running, err := cluster.Start(ctx, cluster.Config{Dir: filepath.Join(home, "cluster"), Binaries: programs, Log: b.stderr})
+	running, err := cluster.Start(ctx, cluster.Config{Dir: filepath.Join(home, "cluster"), Binaries: programs, Memory: memory, Log: b.stderr})
 	if err != nil {
 		return err
 	}
@@ -116,7 +119,7 @@ func embedded(duck *tpc.Reference) func(context.Context, string) ([][]string, ti
 
 // race prints a line for each query and one for all of them.
 func (b *bench) race(ctx context.Context, scale string, parties []party) error {
-	files, err := filepath.Glob("classify/testdata/queries/tpch/*.sql")
+	files, err := filepath.Glob("classify/testdata/queries/tpch/" + b.queries + ".sql")
 	if err != nil {
 		return err
 	}

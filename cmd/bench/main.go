@@ -27,7 +27,8 @@ type bench struct {
 	server  *server
 	dirs    map[tpc.Set]string
 	threads int
-	rounds  int // repetitions of each timed statement
+	rounds  int    // repetitions of each timed statement
+	queries string // of TPC-H, on a cluster: a pattern of names
 }
 
 // part is one group of measurements.
@@ -65,6 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	threads := fs.Int("threads", 0, "threads of both engines (default one for each processor)")
 	cluster := fs.String("cluster", "", "measure a cluster of the programs in this `folder`, and nothing else")
 	scale := fs.String("scale", "1", "the `factor` of TPC-H on a cluster")
+	queries := fs.String("queries", "q*", "which queries of TPC-H run on a cluster, a `pattern` of their names")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -76,6 +78,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	sets := tpc.Config{Cache: filepath.Join(cache, "gatehouse"), Script: "testdata/tpc/generate.sh"}
 	if *cluster != "" {
 		sets.Scale = *scale
+		b.queries = *queries
 		return b.cluster(ctx, *cluster, sets)
 	}
 	for _, set := range []tpc.Set{tpc.TPCH, tpc.Wide} {

@@ -121,7 +121,7 @@ func (s *Prepared) outlined() (*wire.Statement, error) {
 		if err != nil {
 			return nil, err
 		}
-		w := &wire.Relation{Name: r.CTE, Schema: schema, Rows: outlineRows, Bytes: outlineRows * int64(len(r.Columns)) * valueBytes}
+		w := &wire.Relation{Name: r.CTE, Schema: schema, Rows: outlineRows}
 		for range outlineGroups {
 			w.Groups = append(w.Groups, new(wire.TaskGroup))
 		}

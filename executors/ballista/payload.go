@@ -1,6 +1,7 @@
 package ballista
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -124,27 +125,12 @@ func newRelation(r *plan.Relation) (*wire.Relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, bytes := estimates(r)
-	return &wire.Relation{Name: r.CTE, Schema: schema, Rows: rows, Bytes: bytes}, nil
+	return &wire.Relation{Name: r.CTE, Schema: schema, Rows: estimate(r)}, nil
 }
 
-// estimates are what the optimiser plans with. Where anything is hidden they say nothing of a value, and of rows the order of magnitude: by
-// the plan, statements with errors of their own fail or do not.
-func estimates(r *plan.Relation) (rows, bytes int64) {
-	if r.Scan.Rough == 0 && !slices.ContainsFunc(r.Columns, func(c policy.Output) bool { return c.Mask != nil }) {
-		for i := range r.Scan.Files {
-			bytes += r.Scan.Files[i].Size
-		}
-		return r.Scan.Rows, bytes
-	}
-	if rows = r.Scan.Rough; rows == 0 {
-		rows = r.Scan.Rows
-	}
-	return rows, rows * int64(len(r.Columns)) * valueBytes
-}
-
-// valueBytes is how large a value is taken for.
-const valueBytes = 8
+// estimate is how many rows the optimiser plans with. Where some are hidden it says the order of magnitude alone: by the plan, statements with
+// errors of their own fail or do not. Of the size of values the scheduler is told nothing: it goes by their types.
+func estimate(r *plan.Relation) int64 { return cmp.Or(r.Scan.Rough, r.Scan.Rows) }
 
 // newPayload is a payload without files.
 func newPayload(p *plan.Plan, r *plan.Relation) (*wire.Payload, error) {

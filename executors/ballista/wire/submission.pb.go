@@ -346,11 +346,10 @@ type Relation struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// The columns that it shows: an Arrow IPC schema message.
 	Schema []byte `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
-	// Upper bounds, for the optimiser.
-	Rows  int64 `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
-	Bytes int64 `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	// An upper bound, for the optimiser.
+	Rows int64 `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	// What there is to read, one group a task; not needed by Describe.
-	Groups        []*TaskGroup `protobuf:"bytes,5,rep,name=groups,proto3" json:"groups,omitempty"`
+	Groups        []*TaskGroup `protobuf:"bytes,4,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -402,13 +401,6 @@ func (x *Relation) GetSchema() []byte {
 func (x *Relation) GetRows() int64 {
 	if x != nil {
 		return x.Rows
-	}
-	return 0
-}
-
-func (x *Relation) GetBytes() int64 {
-	if x != nil {
-		return x.Bytes
 	}
 	return 0
 }
@@ -2217,13 +2209,12 @@ const file_submission_proto_rawDesc = "" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x10\n" +
 	"\x03sql\x18\x02 \x01(\tR\x03sql\x12=\n" +
 	"\trelations\x18\x03 \x03(\v2\x1f.gatehouse.ballista.v1.RelationR\trelations\x12\x1a\n" +
-	"\bdeadline\x18\x04 \x01(\x03R\bdeadline\"\x9a\x01\n" +
+	"\bdeadline\x18\x04 \x01(\x03R\bdeadline\"\x84\x01\n" +
 	"\bRelation\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\fR\x06schema\x12\x12\n" +
-	"\x04rows\x18\x03 \x01(\x03R\x04rows\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x128\n" +
-	"\x06groups\x18\x05 \x03(\v2 .gatehouse.ballista.v1.TaskGroupR\x06groups\";\n" +
+	"\x04rows\x18\x03 \x01(\x03R\x04rows\x128\n" +
+	"\x06groups\x18\x04 \x03(\v2 .gatehouse.ballista.v1.TaskGroupR\x06groups\";\n" +
 	"\tTaskGroup\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\"\xa8\x04\n" +

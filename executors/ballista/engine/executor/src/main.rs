@@ -7,6 +7,7 @@ mod again;
 mod commands;
 mod config;
 mod connections;
+mod ending;
 mod engine;
 mod fault;
 mod jobs;
@@ -155,7 +156,10 @@ fn executor(config: &Config, work: &str, port: u16, grpc_port: u16, jobs: &Arc<J
         Arc::new(functions),
         Arc::new(LoggingMetricsCollector::default()),
         config.cores,
-        Arc::new(Engine::new(Stages::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default()))), Arc::clone(jobs))),
+        Arc::new(Engine::new(
+            Stages::new(DefaultExecutionEngine::with_client_pool(Arc::new(Connections::default())), Arc::clone(jobs) as _),
+            Arc::clone(jobs),
+        )),
     ))
 }
 

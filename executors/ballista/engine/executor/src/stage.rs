@@ -24,19 +24,22 @@ use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 use datafusion::prelude::SessionConfig;
-use governed::exec::GovernedExec;
+use governed::exec::{Ends, GovernedExec};
 use governed::failure::failure;
 use governed::wire::Class;
+
+use crate::ending::with_ends;
 
 /// Makes tasks of stages.
 pub struct Stages {
     beneath: DefaultExecutionEngine,
+    ends: Arc<dyn Ends>,
 }
 
 impl Stages {
     /// Returns an engine over Ballista's.
-    pub fn new(beneath: DefaultExecutionEngine) -> Self {
-        Self { beneath }
+    pub fn new(beneath: DefaultExecutionEngine, ends: Arc<dyn Ends>) -> Self {
+        Self { beneath, ends }
     }
 }
 
@@ -56,6 +59,7 @@ impl ExecutionEngine for Stages {
         if has > partitions.len().max(1) {
             return Ok(Arc::new(Refused));
         }
+        let plan = with_ends(plan, job.as_ref(), &self.ends)?;
         self.beneath.create_query_stage_exec(job, stage, task, partitions, plan, work, config)
     }
 }

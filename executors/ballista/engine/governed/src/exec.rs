@@ -165,7 +165,7 @@ impl ExecutionPlan for GovernedExec {
 }
 
 /// The rows, up to an error when their job ends.
-fn until(mut ended: BoxFuture<'static, ()>, rows: BoxStream<'static, Result<RecordBatch>>) -> BoxStream<'static, Result<RecordBatch>> {
+pub fn until(mut ended: BoxFuture<'static, ()>, rows: BoxStream<'static, Result<RecordBatch>>) -> BoxStream<'static, Result<RecordBatch>> {
     let mut rows = Some(rows);
     stream::poll_fn(move |cx| {
         let Some(running) = &mut rows else { return Poll::Ready(None) };

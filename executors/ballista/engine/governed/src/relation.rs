@@ -21,7 +21,6 @@ pub struct Relation {
     name: String,
     schema: SchemaRef,
     rows: u64,
-    bytes: u64,
     groups: Vec<wire::TaskGroup>,
 }
 
@@ -29,7 +28,7 @@ impl Relation {
     /// Reads a relation of a statement.
     pub fn new(r: wire::Relation) -> Result<Self> {
         let schema = payload::schema(&r.schema)?;
-        Ok(Self { name: r.name, schema, rows: r.rows.max(0) as u64, bytes: r.bytes.max(0) as u64, groups: r.groups })
+        Ok(Self { name: r.name, schema, rows: r.rows.max(0) as u64, groups: r.groups })
     }
 
     /// The relation's name.
@@ -67,8 +66,17 @@ impl TableProvider for Relation {
         if partitions.is_empty() {
             partitions.push(Vec::new());
         }
-        let scan =
-            Scan { relation: self.name.clone(), schema: Arc::new(self.schema.project(&projection)?), projection, rows: self.rows, bytes: self.bytes };
+        let schema = Arc::new(self.schema.project(&projection)?);
+        let width: u64 = schema.fields().iter().map(|f| width(f.data_type())).sum();
+        let scan = Scan { relation: self.name.clone(), schema, projection, rows: self.rows, bytes: self.rows.saturating_mul(width) };
         Ok(Arc::new(GovernedExec::new(scan, MemorySourceConfig::try_new_exec(&partitions, row, None)?)))
     }
 }
+
+/// About how many bytes a value takes in memory.
+fn width(t: &DataType) -> u64 {
+    t.primitive_width().map_or(TEXT, |w| w as u64)
+}
+
+/// See width; for values that are of different lengths.
+const TEXT: u64 = 24;

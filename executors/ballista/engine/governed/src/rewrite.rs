@@ -1,19 +1,26 @@
 //! What the planner leaves to be brought to the other executor's meaning once types are known: comparisons across types, the order of
 //! floating point, casts, the sign of integers, and subqueries that are values.
 
-use arrow::datatypes::{DataType, TimeUnit};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Schema, TimeUnit};
+use arrow::record_batch::RecordBatchOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
+use datafusion::logical_expr::execution_props::ExecutionProps;
 use datafusion::logical_expr::expr::{BinaryExpr, Case, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Aggregate, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Sort};
+use datafusion::logical_expr::{Aggregate, ColumnarValue, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, Sort};
+use datafusion::physical_expr::create_physical_expr;
 
 use crate::checked::{Op, arithmetic};
 use crate::functions::{self, cast, ordered, single};
 use crate::semantics::digits;
-use crate::wall::{integer, is_float, one_row};
+use crate::wall::{self, integer, is_float, one_row};
 use crate::windows;
 
 /// Rewrites a statement's plan as the SQL planner made it.
@@ -123,6 +130,7 @@ fn part(e: Expr, schema: &DFSchema) -> Result<(bool, Expr)> {
             let number = integer(&c.expr).is_some_and(|v| to == DataType::Int64 || to == DataType::Int32 && i32::try_from(v).is_ok());
             match constant(&c.expr, &to) {
                 Some(v) => (true, v),
+                None if from == to && !matches!(*c.expr, Expr::Literal(..)) => (true, *c.expr),
                 None if number => (false, Expr::Cast(c)),
                 None if functions::native(&from, &to) || functions::cast_type(&from, &to).is_none() => (false, Expr::Cast(c)),
                 None => (true, cast(*c.expr, &to)?),
@@ -232,7 +240,10 @@ fn aligned(parts: Vec<Expr>, schema: &DFSchema) -> Result<(bool, Vec<Expr>)> {
     } else if has(&DataType::Float32) && all(|t| *t == DataType::Float32) {
         DataType::Float32
     } else if has(&TIMESTAMP) && all(|t| matches!(t, DataType::Date32 | DataType::Utf8) || *t == TIMESTAMP) {
-        TIMESTAMP
+        match days(&parts, &types) {
+            Some(days) => return Ok((true, days)),
+            None => TIMESTAMP,
+        }
     } else if has(&DataType::Date32) && has(&DataType::Utf8) && all(|t| matches!(t, DataType::Date32 | DataType::Utf8)) {
         DataType::Date32
     } else if let Some(to) = [functions::UUID, TIME].into_iter().find(|to| has(to)) {
@@ -254,6 +265,34 @@ fn aligned(parts: Vec<Expr>, schema: &DFSchema) -> Result<(bool, Vec<Expr>)> {
     };
     Ok((true, parts.into_iter().zip(&types).map(one).collect::<Result<_>>()?))
 }
+
+/// Dates, and what they are compared with as dates: a constant that is midnight of a day. As timestamps, every row's date would be turned into one.
+fn days(parts: &[Expr], types: &[DataType]) -> Option<Vec<Expr>> {
+    let one = |(p, t): (&Expr, &DataType)| match t {
+        DataType::Date32 => Some(p.clone()),
+        t if *t == TIMESTAMP => midnight(p),
+        _ => constant(p, &DataType::Date32),
+    };
+    parts.iter().zip(types).map(one).collect()
+}
+
+/// The day whose midnight an expression without columns is.
+fn midnight(e: &Expr) -> Option<Expr> {
+    if !e.column_refs().is_empty() || e.is_volatile() || wall::check_expr(e, &DFSchema::empty()).is_err() {
+        return None;
+    }
+    let value = create_physical_expr(e, &DFSchema::empty(), &ExecutionProps::new(), &PhysicalPlanningContext::default()).ok()?;
+    let one = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &RecordBatchOptions::new().with_row_count(Some(1))).ok()?;
+    match value.evaluate(&one).ok()? {
+        ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(Some(v), None)) if v % DAY == 0 => {
+            Some(Expr::Literal(ScalarValue::Date32(Some(i32::try_from(v / DAY).ok()?)), None))
+        }
+        _ => None,
+    }
+}
+
+/// In microseconds.
+const DAY: i64 = 86_400_000_000;
 
 /// Whether a floating point value has the order of the other executor.
 pub fn is_ordered(e: &Expr) -> bool {

@@ -19,9 +19,7 @@ pub struct Relation {
     pub schema: ::prost::alloc::vec::Vec<u8>,
     #[prost(int64, tag = "3")]
     pub rows: i64,
-    #[prost(int64, tag = "4")]
-    pub bytes: i64,
-    #[prost(message, repeated, tag = "5")]
+    #[prost(message, repeated, tag = "4")]
     pub groups: ::prost::alloc::vec::Vec<TaskGroup>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -22,6 +22,9 @@ use crate::config::Shuffles;
 use crate::planner::Planner;
 use crate::watch;
 
+/// How large the side of a join may be, in bytes, that goes whole to each task of the other side. Each makes its own table of it.
+const GATHERED: usize = 16 << 20;
+
 /// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
 pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<SessionContext>, LogicalPlan)> {
     if s.query.is_empty() {
@@ -32,6 +35,7 @@ pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<Session
         .with_target_partitions(shuffles.partitions)
         .with_ballista_use_tls(true)
         .set_str("ballista.shuffle.compression.codec", shuffles.compression.name())
+        .set_usize("ballista.optimizer.broadcast_join_threshold_bytes", GATHERED)
         .set_usize("ballista.scheduler.max_partitions_per_task", 1);
     let state = session::builder(config)
         .with_session_id(s.query)

@@ -29,7 +29,7 @@ func TestStatementsAlone(t *testing.T) {
 		"SELECT x, count(*) AS n FROM (SELECT CAST(id % 3 AS DOUBLE) AS x" + t1 + ") t GROUP BY x",
 		"SELECT id" + t1 + " WHERE DATE '2020-01-01' + CAST(id AS INTEGER) < DATE '2020-01-10' + INTERVAL '1' DAY",
 		"SELECT id" + t1 + " WHERE DATE '2020-01-01' + CAST(id AS INTEGER) BETWEEN '2020-01-03' AND DATE '2020-01-10' + INTERVAL '36' HOUR",
-		"SELECT id" + t1 + " WHERE DATE '2020-01-01' + CAST(id AS INTEGER) IN (DATE '2020-01-03' - INTERVAL '1' DAY, TIMESTAMP '2020-01-05 12:00:00', NULL)",
+		"SELECT id" + t1 + " WHERE DATE '2020-01-01' + CAST(id AS INTEGER) IN (DATE '2020-01-03' - INTERVAL '1' DAY, TIMESTAMP '2020-01-05 12:00:00')",
 		"SELECT CAST(id AS BIGINT) AS x, count(*) AS n" + t1 + " WHERE CAST(id AS BIGINT) < 9 GROUP BY CAST(id AS BIGINT) ORDER BY CAST(id AS BIGINT)",
 		"SELECT v.a, v.b FROM (VALUES (1, 'x'), (2, NULL)) AS v(a, b) JOIN v2_many_row_groups t ON t.id = v.a",
 		"SELECT id, lag(id, 2) OVER (ORDER BY id) AS l, last_value(id) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS n" + t1 + " WHERE id < 30",

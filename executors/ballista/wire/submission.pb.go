@@ -9,11 +9,12 @@
 package wire
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -2418,40 +2419,43 @@ func file_submission_proto_rawDescGZIP() []byte {
 	return file_submission_proto_rawDescData
 }
 
-var file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_submission_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
-var file_submission_proto_goTypes = []any{
-	(Class)(0),             // 0: gatehouse.ballista.v1.Class
-	(State)(0),             // 1: gatehouse.ballista.v1.State
-	(StageState)(0),        // 2: gatehouse.ballista.v1.StageState
-	(TaskState)(0),         // 3: gatehouse.ballista.v1.TaskState
-	(*Statement)(nil),      // 4: gatehouse.ballista.v1.Statement
-	(*Relation)(nil),       // 5: gatehouse.ballista.v1.Relation
-	(*TaskGroup)(nil),      // 6: gatehouse.ballista.v1.TaskGroup
-	(*Payload)(nil),        // 7: gatehouse.ballista.v1.Payload
-	(*Sealed)(nil),         // 8: gatehouse.ballista.v1.Sealed
-	(*Locations)(nil),      // 9: gatehouse.ballista.v1.Locations
-	(*HashKey)(nil),        // 10: gatehouse.ballista.v1.HashKey
-	(*EqualityDelete)(nil), // 11: gatehouse.ballista.v1.EqualityDelete
-	(*Column)(nil),         // 12: gatehouse.ballista.v1.Column
-	(*File)(nil),           // 13: gatehouse.ballista.v1.File
-	(*Constant)(nil),       // 14: gatehouse.ballista.v1.Constant
-	(*Name)(nil),           // 15: gatehouse.ballista.v1.Name
-	(*Description)(nil),    // 16: gatehouse.ballista.v1.Description
-	(*Event)(nil),          // 17: gatehouse.ballista.v1.Event
-	(*Job)(nil),            // 18: gatehouse.ballista.v1.Job
-	(*Done)(nil),           // 19: gatehouse.ballista.v1.Done
-	(*Ready)(nil),          // 20: gatehouse.ballista.v1.Ready
-	(*Part)(nil),           // 21: gatehouse.ballista.v1.Part
-	(*Failure)(nil),        // 22: gatehouse.ballista.v1.Failure
-	(*Watching)(nil),       // 23: gatehouse.ballista.v1.Watching
-	(*Progress)(nil),       // 24: gatehouse.ballista.v1.Progress
-	(*Stage)(nil),          // 25: gatehouse.ballista.v1.Stage
-	(*Operator)(nil),       // 26: gatehouse.ballista.v1.Operator
-	(*Task)(nil),           // 27: gatehouse.ballista.v1.Task
-	(*Members)(nil),        // 28: gatehouse.ballista.v1.Members
-	(*Member)(nil),         // 29: gatehouse.ballista.v1.Member
-}
+var (
+	file_submission_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+	file_submission_proto_msgTypes  = make([]protoimpl.MessageInfo, 26)
+	file_submission_proto_goTypes   = []any{
+		Class(0),               // 0: gatehouse.ballista.v1.Class
+		State(0),               // 1: gatehouse.ballista.v1.State
+		StageState(0),          // 2: gatehouse.ballista.v1.StageState
+		TaskState(0),           // 3: gatehouse.ballista.v1.TaskState
+		(*Statement)(nil),      // 4: gatehouse.ballista.v1.Statement
+		(*Relation)(nil),       // 5: gatehouse.ballista.v1.Relation
+		(*TaskGroup)(nil),      // 6: gatehouse.ballista.v1.TaskGroup
+		(*Payload)(nil),        // 7: gatehouse.ballista.v1.Payload
+		(*Sealed)(nil),         // 8: gatehouse.ballista.v1.Sealed
+		(*Locations)(nil),      // 9: gatehouse.ballista.v1.Locations
+		(*HashKey)(nil),        // 10: gatehouse.ballista.v1.HashKey
+		(*EqualityDelete)(nil), // 11: gatehouse.ballista.v1.EqualityDelete
+		(*Column)(nil),         // 12: gatehouse.ballista.v1.Column
+		(*File)(nil),           // 13: gatehouse.ballista.v1.File
+		(*Constant)(nil),       // 14: gatehouse.ballista.v1.Constant
+		(*Name)(nil),           // 15: gatehouse.ballista.v1.Name
+		(*Description)(nil),    // 16: gatehouse.ballista.v1.Description
+		(*Event)(nil),          // 17: gatehouse.ballista.v1.Event
+		(*Job)(nil),            // 18: gatehouse.ballista.v1.Job
+		(*Done)(nil),           // 19: gatehouse.ballista.v1.Done
+		(*Ready)(nil),          // 20: gatehouse.ballista.v1.Ready
+		(*Part)(nil),           // 21: gatehouse.ballista.v1.Part
+		(*Failure)(nil),        // 22: gatehouse.ballista.v1.Failure
+		(*Watching)(nil),       // 23: gatehouse.ballista.v1.Watching
+		(*Progress)(nil),       // 24: gatehouse.ballista.v1.Progress
+		(*Stage)(nil),          // 25: gatehouse.ballista.v1.Stage
+		(*Operator)(nil),       // 26: gatehouse.ballista.v1.Operator
+		(*Task)(nil),           // 27: gatehouse.ballista.v1.Task
+		(*Members)(nil),        // 28: gatehouse.ballista.v1.Members
+		(*Member)(nil),         // 29: gatehouse.ballista.v1.Member
+	}
+)
+
 var file_submission_proto_depIdxs = []int32{
 	5,  // 0: gatehouse.ballista.v1.Statement.relations:type_name -> gatehouse.ballista.v1.Relation
 	6,  // 1: gatehouse.ballista.v1.Relation.groups:type_name -> gatehouse.ballista.v1.TaskGroup

@@ -46,7 +46,7 @@ cluster-test: ## The cluster's programs and all tests of them, three processes e
 	$(GO) test -timeout 30m ./executors/ballista/...
 
 .PHONY: test
-test: check unit policies ## Everything: checks, unit and flow tests with real clients and servers, seeded fuzz, Rego tests
+test: check programs unit policies ## Everything: checks, unit and flow tests with real clients and servers, seeded fuzz, Rego tests
 # Seeded mutations and the fuzzers' seeds are among the unit tests. What a fuzzer finds by chance must not stop a build
 # that has nothing to do with it: "make fuzz" is a job of its own.
 
@@ -61,6 +61,11 @@ check: ## Formatting, vet, staticcheck
 .PHONY: format
 format: ## Format all Go files
 	$(TOOL) gofumpt -w $$(git ls-files '*.go')
+
+# Tests of the cluster run if its programs have been built once (make cluster-test). They have to be those of this source.
+.PHONY: programs
+programs:
+	@if [ -e $(TARGET)/debug/gatehouse-scheduler ] && command -v cargo >/dev/null; then $(MAKE) engine PROFILE=dev; fi
 
 # The real clients (Python, Java, Node) and Keycloak are installed outside of the tree, once per version of their lists.
 .PHONY: unit

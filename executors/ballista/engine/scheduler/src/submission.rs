@@ -216,14 +216,14 @@ impl Job {
         }
     }
 
-    /// Returns when an executor is gone that has asked for work since now, and so may have had some of this job.
+    /// Returns when an executor is gone that has asked for work since this second began, and so may have had some of this job.
     async fn loss(&self, removed: impl Stream<Item = String>) {
         let mut removed = std::pin::pin!(removed);
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let mut busy = HashSet::new();
         loop {
             let executors = self.scheduler.state.executor_manager.get_executors_state().await.unwrap_or_default();
-            busy.extend(executors.into_iter().filter(|(_, seen, _)| seen.is_some_and(|s| s.as_secs() > started)).map(|(e, ..)| e.id));
+            busy.extend(executors.into_iter().filter(|(_, seen, _)| seen.is_some_and(|s| s.as_secs() >= started)).map(|(e, ..)| e.id));
             tokio::select! {
                 id = removed.next() => match id {
                     Some(id) if busy.contains(&id) => return,

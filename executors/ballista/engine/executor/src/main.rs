@@ -44,7 +44,6 @@ use governed::guard::Guard;
 use governed::seal::Vault;
 use governed::stores::Stores;
 use governed::{session, skipping};
-
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tonic::transport::server::TcpIncoming;

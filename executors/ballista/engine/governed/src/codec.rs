@@ -32,8 +32,6 @@ struct Node {
     schema: Option<protobuf::Schema>,
     #[prost(uint64, tag = "4")]
     rows: u64,
-    #[prost(uint64, tag = "5")]
-    bytes: u64,
 }
 
 /// Adds our nodes to those of another codec.
@@ -76,7 +74,6 @@ impl PhysicalExtensionCodec for GovernedCodec {
             projection: node.projection.into_iter().map(|i| i as usize).collect(),
             schema: Arc::new(Schema::try_from(schema)?),
             rows: node.rows,
-            bytes: node.bytes,
         };
         Ok(Arc::new(GovernedExec::new(scan, Arc::clone(input))))
     }
@@ -96,7 +93,6 @@ impl PhysicalExtensionCodec for GovernedCodec {
             projection: scan.projection.iter().map(|i| *i as u64).collect(),
             schema: Some(scan.schema.as_ref().try_into()?),
             rows: scan.rows,
-            bytes: scan.bytes,
         };
         buf.extend_from_slice(MAGIC);
         message.encode(buf).map_err(|e| internal_datafusion_err!("{e}"))

@@ -62,10 +62,8 @@ pub struct Scan {
     pub projection: Vec<usize>,
     /// The schema of those.
     pub schema: SchemaRef,
-    /// Upper bounds, for the optimiser.
+    /// An upper bound, for the optimiser.
     pub rows: u64,
-    /// See rows.
-    pub bytes: u64,
 }
 
 /// Reads a governed relation.
@@ -159,10 +157,14 @@ impl ExecutionPlan for GovernedExec {
         let parts = args.partition().map_or(1, |_| self.properties.partitioning.partition_count().max(1));
         let mut s = Statistics::new_unknown(&self.scan.schema);
         s.num_rows = Precision::Inexact(self.scan.rows as usize / parts);
-        s.total_byte_size = Precision::Inexact(self.scan.bytes as usize / parts);
+        let width: usize = self.scan.schema.fields().iter().map(|f| f.data_type().primitive_width().unwrap_or(TEXT)).sum();
+        s.total_byte_size = Precision::Inexact((self.scan.rows as usize).saturating_mul(width) / parts);
         Ok(Arc::new(s))
     }
 }
+
+/// About how many bytes a value takes that has no fixed length.
+const TEXT: usize = 24;
 
 /// The rows, up to an error when their job ends.
 pub fn until(mut ended: BoxFuture<'static, ()>, rows: BoxStream<'static, Result<RecordBatch>>) -> BoxStream<'static, Result<RecordBatch>> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
-use arrow::compute::{CastOptions, FilterBuilder, cast_with_options};
+use arrow::compute::{FilterBuilder, cast_with_options};
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatchOptions;
 use datafusion::common::DFSchema;
@@ -14,6 +14,7 @@ use datafusion::logical_expr::ExprSchemable;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
 
+use crate::columns::STRICT;
 use crate::failure::failure;
 use crate::nested::plain;
 use crate::payload::{Payload, Value};
@@ -116,6 +117,5 @@ impl Policy {
 
 fn masked(mask: &Arc<dyn PhysicalExpr>, batch: &RecordBatch, shown: &DataType) -> Result<ArrayRef> {
     let value = mask.evaluate(batch)?.into_array(batch.num_rows())?;
-    let strict = CastOptions { safe: false, ..Default::default() };
-    Ok(cast_with_options(&value, shown, &strict)?)
+    Ok(cast_with_options(&value, shown, &STRICT)?)
 }

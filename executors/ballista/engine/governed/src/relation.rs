@@ -67,16 +67,7 @@ impl TableProvider for Relation {
             partitions.push(Vec::new());
         }
         let schema = Arc::new(self.schema.project(&projection)?);
-        let width: u64 = schema.fields().iter().map(|f| width(f.data_type())).sum();
-        let scan = Scan { relation: self.name.clone(), schema, projection, rows: self.rows, bytes: self.rows.saturating_mul(width) };
+        let scan = Scan { relation: self.name.clone(), schema, projection, rows: self.rows };
         Ok(Arc::new(GovernedExec::new(scan, MemorySourceConfig::try_new_exec(&partitions, row, None)?)))
     }
 }
-
-/// About how many bytes a value takes in memory.
-fn width(t: &DataType) -> u64 {
-    t.primitive_width().map_or(TEXT, |w| w as u64)
-}
-
-/// See width; for values that are of different lengths.
-const TEXT: u64 = 24;

@@ -157,7 +157,7 @@ impl ExecutionPlan for GovernedExec {
         let parts = args.partition().map_or(1, |_| self.properties.partitioning.partition_count().max(1));
         let mut s = Statistics::new_unknown(&self.scan.schema);
         s.num_rows = Precision::Inexact(self.scan.rows as usize / parts);
-        let width: usize = self.scan.schema.fields().iter().map(|f| f.data_type().primitive_width().unwrap_or(TEXT)).sum();
+        let width: usize = self.scan.schema.fields().iter().map(|f| width_of(f.data_type())).sum();
         s.total_byte_size = Precision::Inexact((self.scan.rows as usize).saturating_mul(width) / parts);
         Ok(Arc::new(s))
     }
@@ -165,6 +165,11 @@ impl ExecutionPlan for GovernedExec {
 
 /// About how many bytes a value takes that has no fixed length.
 const TEXT: usize = 24;
+
+/// About how many bytes a value of a type takes.
+pub fn width_of(t: &arrow::datatypes::DataType) -> usize {
+    t.primitive_width().unwrap_or(TEXT)
+}
 
 /// The rows, up to an error when their job ends.
 pub fn until(mut ended: BoxFuture<'static, ()>, rows: BoxStream<'static, Result<RecordBatch>>) -> BoxStream<'static, Result<RecordBatch>> {

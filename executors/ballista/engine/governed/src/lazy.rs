@@ -161,7 +161,7 @@ const SAFE: &[&str] = &[
 ];
 
 /// Whether an expression may fail on some row. Nothing is known of subqueries; constants are computed once for all rows.
-fn raises(e: &Expr) -> bool {
+pub fn raises(e: &Expr) -> bool {
     let may = |e: &Expr| {
         let kind = match e {
             Expr::ScalarFunction(f) => !SAFE.contains(&f.name()),
@@ -175,7 +175,7 @@ fn raises(e: &Expr) -> bool {
 }
 
 /// Whether an expression has a subquery, or a column of the statement around it: the optimiser has to see these as they are.
-fn has_subquery(e: &Expr) -> bool {
+pub fn has_subquery(e: &Expr) -> bool {
     let part = |e: &Expr| Ok(matches!(e, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_) | Expr::OuterReferenceColumn(..)));
     e.exists(part).unwrap_or(true)
 }

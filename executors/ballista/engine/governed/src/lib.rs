@@ -4,7 +4,7 @@
 //! of data files), `read`, `columns`, `nested`, `deletes` and `equality` (their rows), `policy` and `hash` (filter and masks), `exec` and `codec` (the node),
 //! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `measures`
 //! (aggregates over floating point, by `exact` and `dispersion`) and `wide` (sums of decimals), `sorted` (sums in the order of the values) and
-//! `skipping` (IGNORE NULLS), `windows`, `wall`, `lazy`, and `whole` (what one task of several has).
+//! `skipping` (IGNORE NULLS), `windows`, `wall`, `lazy`, `reduce` (rows that joins do not need), and `whole` (what one task of several has).
 
 pub mod checked;
 pub mod codec;
@@ -27,6 +27,7 @@ pub mod payload;
 pub mod policy;
 pub mod process;
 pub mod read;
+pub mod reduce;
 pub mod relation;
 pub mod rewrite;
 pub mod seal;

@@ -35,6 +35,17 @@ impl Relation {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// How many rows there are at most.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// How many of them meet the statement's own conditions, as a guess. They are conditions of the scan and no longer in the plan.
+    pub fn expected(&self) -> u64 {
+        let payload = self.groups.first().and_then(|g| payload::Payload::decode(&g.payload).ok());
+        self.rows / 3u64.pow(payload.map_or(0, |p| p.pushed.len().min(6) as u32))
+    }
 }
 
 // Tokens and payloads do not belong into logs.

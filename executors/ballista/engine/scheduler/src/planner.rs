@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use ballista_core::config::BallistaConfig;
 use datafusion::catalog::Session;
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -24,16 +25,19 @@ use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use governed::exec::GovernedExec;
+use governed::reduce;
 use governed::whole::WholeExec;
 
-/// DataFusion's planner, and then ours.
+/// DataFusion's planner between two steps of ours: what a join cannot use is left out, and what Ballista cannot make tasks of is made otherwise.
 #[derive(Debug)]
 pub struct Planner;
 
 #[async_trait]
 impl QueryPlanner for Planner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = DefaultPhysicalPlanner::default().create_physical_plan(plan, session).await?;
+        let ballista = session.config_options().extensions.get::<BallistaConfig>().cloned().unwrap_or_default();
+        let plan = reduce::plan(plan.clone(), ballista.broadcast_join_threshold_bytes())?;
+        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan, session).await?;
         let plan = plan.transform_up(|node| {
             if node.is::<UnionExec>() {
                 return union(node);

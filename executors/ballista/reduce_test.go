@@ -1,0 +1,119 @@
+package ballista
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"gatehouse/executors/ballista/wire"
+	"gatehouse/executors/duckdb/tpc"
+	"gatehouse/executors/executortest"
+	"gatehouse/policy"
+)
+
+// keysWithNull hides rows on both sides of joins, and leaves keys that are NULL, and there several times, on the smaller one or on both.
+var keysWithNull = executortest.Policy{
+	"tpch.lineitem": {ID: "l", Filters: []policy.Expression{{ID: "f", SQL: "l_shipmode <> 'AIR'"}}, Masks: map[string]policy.Expression{
+		"l_suppkey": {ID: "m", SQL: "CASE WHEN l_suppkey % 3 = 0 THEN NULL ELSE l_suppkey END"},
+	}},
+	"tpch.part": {ID: "p", Filters: []policy.Expression{{ID: "f", SQL: "p_partkey % 7 <> 1"}}, Masks: map[string]policy.Expression{
+		"p_partkey": {ID: "m", SQL: "CASE WHEN p_partkey % 5 = 0 THEN NULL ELSE p_partkey % 500 END"},
+	}},
+	"tpch.orders": {ID: "o", Filters: []policy.Expression{{ID: "f", SQL: "o_orderkey < 500000"}}, Masks: map[string]policy.Expression{
+		"o_custkey": {ID: "m", SQL: "CASE WHEN o_custkey % 4 = 0 THEN NULL ELSE o_custkey END"},
+	}},
+	"tpch.customer": {ID: "c", Filters: []policy.Expression{{ID: "f", SQL: "c_nationkey <> 7"}}},
+	"tpch.supplier": {ID: "s", Filters: []policy.Expression{{ID: "f", SQL: "s_nationkey <> 7"}}},
+}
+
+// TestRowsLeftOut: rows that a join cannot use are left out before they are moved, where these are many, and no result is another one for that.
+func TestRowsLeftOut(t *testing.T) {
+	c := sharedCluster(t)
+	dir := folderOf(t, tpc.TPCH)
+	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 20 }), dir, string(tpc.TPCH))
+	local := executortest.Over(t, inProcess(t), dir, string(tpc.TPCH))
+	x := distributed.Executor.(*Executor)
+	const (
+		orders   = "FROM orders o WHERE o_orderdate >= DATE '1992-01-03' AND o_orderdate < DATE '1992-01-10' AND "
+		late     = "(SELECT 1 FROM lineitem l WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate)"
+		small    = "FROM part p WHERE p_size = 7 AND p_container = 'MED BOX'"
+		none     = "FROM part p WHERE p_size = 700 AND p_container = 'MED BOX'"
+		customer = "FROM customer c WHERE c_nationkey = 3 AND c_mktsegment = 'BUILDING'"
+		supplier = "FROM supplier s WHERE s_nationkey = 3 AND s_name > ''"
+		sums     = "(SELECT l_partkey, sum(l_quantity) AS q, count(*) AS n FROM lineitem GROUP BY l_partkey)"
+	)
+	const lineitem, orderly, whole, either = "lineitem", "orders", "whole", "either"
+	for _, c := range []struct {
+		text string
+		// of is the table of which few rows are moved, whole: all that there are, either: where nothing is hidden, no file is read for
+		// the keys, and the planner does not believe that there are none.
+		of string
+	}{
+		{"SELECT count(*) AS n, sum(o_orderkey) AS s " + orders + "EXISTS " + late, lineitem},
+		{"SELECT count(*) AS n, sum(o_orderkey) AS s " + orders + "NOT EXISTS " + late, lineitem},
+		{"SELECT count(*) AS n, sum(o_orderkey) AS s " + orders + "(o_custkey < 5000 OR EXISTS " + late + ")", lineitem},
+		{"SELECT count(*) AS n, sum(o_orderkey) AS s " + orders + "(o_custkey < 5000 OR NOT EXISTS " + late + ")", lineitem},
+		{"SELECT count(*) AS n, sum(o_orderkey) AS s " + orders + "o_orderkey NOT IN (SELECT l_orderkey FROM lineitem WHERE l_commitdate < l_receiptdate)", lineitem},
+		{"SELECT s_suppkey AS k " + supplier + " AND s_suppkey IN (SELECT l_suppkey FROM lineitem WHERE l_discount > 0.09)", lineitem},
+		{"SELECT s_suppkey AS k " + supplier + " AND s_suppkey NOT IN (SELECT l_suppkey FROM lineitem WHERE l_discount > 0.09 AND l_quantity > 49)", lineitem},
+		{"SELECT s_suppkey AS k " + supplier + " AND NOT EXISTS (SELECT 1 FROM lineitem WHERE l_suppkey = s_suppkey AND l_discount > 0.09 AND l_quantity > 49)", lineitem},
+		{"SELECT c_custkey AS k, o_orderkey AS o FROM (SELECT * " + customer + ") c LEFT JOIN orders o ON o_custkey = c_custkey AND o_totalprice > 100000", orderly},
+		{"SELECT c_custkey AS k, count(o_orderkey) AS o FROM orders o RIGHT JOIN (SELECT * " + customer + ") c ON o_custkey = c_custkey GROUP BY c_custkey", orderly},
+		{"SELECT c_custkey AS k " + customer + " AND NOT EXISTS (SELECT 1 FROM orders WHERE o_custkey = c_custkey)", orderly},
+		{"SELECT p_partkey AS k, l.q, l.n FROM (SELECT * " + small + ") p JOIN " + sums + " l ON l_partkey = p_partkey", lineitem},
+		{"SELECT p_partkey AS k, l.q, l.n FROM (SELECT * " + small + ") p LEFT JOIN " + sums + " l ON l_partkey = p_partkey AND q > 900", lineitem},
+		{"SELECT p_partkey AS k, (SELECT count(*) FROM lineitem WHERE l_partkey = p_partkey AND l_quantity > 49) AS n " + small, lineitem},
+		{"SELECT p_partkey AS k, (SELECT max(l_comment) FROM lineitem WHERE l_partkey = p_partkey AND l_quantity > 49) AS n " + small, lineitem},
+		{"SELECT l_partkey AS k, l.n FROM (SELECT l_partkey, count(DISTINCT l_suppkey) AS n FROM lineitem GROUP BY l_partkey HAVING count(*) > 20) l WHERE l_partkey IN (SELECT p_partkey " + small + ")", lineitem},
+		{"SELECT sum(l_extendedprice) AS s FROM lineitem l, part p WHERE p_partkey = l_partkey AND p_size = 7 AND p_container = 'MED BOX' AND l_quantity <" +
+			" (SELECT 0.5 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)", lineitem},
+		{"SELECT count(*) AS n, sum(ps_suppkey) AS s FROM partsupp WHERE ps_partkey IN (SELECT p_partkey " + small + ") AND ps_availqty >" +
+			" (SELECT 0.5 * sum(l_quantity) FROM lineitem WHERE l_partkey = ps_partkey AND l_suppkey = ps_suppkey)", lineitem},
+		{"SELECT p_partkey AS k, (SELECT count(*) FROM lineitem WHERE l_partkey = p_partkey) AS n " + none, either},
+		{"SELECT count(*) AS n " + none + " AND EXISTS (SELECT 1 FROM lineitem WHERE l_partkey = p_partkey)", either},
+		{"SELECT count(*) AS n, count(p_partkey) AS p, count(l.q) AS q FROM (SELECT * " + small + ") p FULL JOIN " + sums + " l ON l_partkey = p_partkey", whole},
+		{"SELECT count(*) AS n FROM (SELECT p_partkey " + small + " EXCEPT SELECT l_partkey FROM lineitem WHERE l_quantity > 49) e", whole},
+	} {
+		t.Run(c.text, func(t *testing.T) {
+			for _, d := range []executortest.Policy{nil, keysWithNull} {
+				want, err := local.Rows(t.Context(), c.text, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := distributed.Rows(t.Context(), c.text, d)
+				if err != nil {
+					t.Fatalf("%v (%v)", err, errors.Unwrap(err))
+				}
+				compare(t, got, want)
+				heard(t, x)
+				job := x.watch.list()[0].job
+				switch c.of {
+				case either:
+				case whole:
+					if read, moved := rowsOf(job, lineitem); moved*20 < read {
+						t.Errorf("%d of %d rows are moved", moved, read)
+					}
+				default:
+					if read, moved := rowsOf(job, c.of); moved*20 > read || read == 0 {
+						t.Errorf("%d of %d rows of %s are moved", moved, read, c.of)
+					}
+				}
+			}
+		})
+	}
+}
+
+// rowsOf is how many rows the stages of a job read that read a table, and how many the one of them leaves that leaves most.
+func rowsOf(j Job, table string) (read, moved int64) {
+	names := map[string]string{}
+	for _, t := range j.Tables {
+		names[t.Relation] = t.Name[strings.LastIndexByte(t.Name, '.')+1:]
+	}
+	for _, s := range j.Progress.Stages {
+		if slices.ContainsFunc(s.Operators, func(o *wire.Operator) bool { return names[o.Relation] == table }) {
+			read, moved = read+s.InputRows, max(moved, s.OutputRows)
+		}
+	}
+	return read, moved
+}

@@ -46,8 +46,8 @@ func TestRowsLeftOut(t *testing.T) {
 	const lineitem, orderly, whole, either = "lineitem", "orders", "whole", "either"
 	for _, c := range []struct {
 		text string
-		// of is the table of which few rows are moved, whole: all that there are, either: where nothing is hidden, no file is read for
-		// the keys, and the planner does not believe that there are none.
+		// of is the table of which few rows are moved, whole: all that there are, either: where nothing is hidden, there are no files
+		// of the keys to read, and nothing is cut.
 		of string
 	}{
 		{"SELECT count(*) AS n, sum(o_orderkey) AS s " + orders + "EXISTS " + late, lineitem},

@@ -7,6 +7,9 @@
 //! Two kinds of jobs would not end. Where a window or a join needs the rows of a stage by their keys and there are none, the new plan has an exchange
 //! of nothing, and the plan after that has it again. And Ballista forgets a stage that a new plan had no place for, and that the next one waits for:
 //! then it takes the job for done, although its last stage never ran. Both are refused, before their first row.
+//!
+//! And each new plan has the stages in it that have run. Where it has one of them in another number of parts than that stage wrote, the next one
+//! would read some of them and no more. The joins of a plan keep their sides so that this does not happen, and a job to which it happens is refused.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -84,6 +87,7 @@ impl Graph {
             Some(_) => None,
             None if self.beneath.is_successful() => Some("a plan that its planner gave up"),
             None if self.beneath.stages().values().filter(nothing).count() > LAPS => Some("a plan that its planner goes round in"),
+            None if changed(&self.beneath.physical_plan(), self.beneath.stages()) => Some("a plan of which its planner changed a part that had run"),
             None => None,
         }
     }
@@ -111,6 +115,24 @@ impl Graph {
 /// Whether a plan has no rows from anywhere.
 fn nothing(plan: &dyn ExecutionPlan) -> bool {
     plan.downcast_ref::<EmptyExec>().is_some() || plan.downcast_ref::<RepartitionExec>().is_some_and(|r| nothing(r.input().as_ref()))
+}
+
+/// Whether a plan has a stage that has run in another number of parts than it was run in. Exchanges, too, are known in words alone.
+fn changed(plan: &Arc<dyn ExecutionPlan>, stages: &HashMap<usize, ExecutionStage>) -> bool {
+    if plan.name() != "ExchangeExec" {
+        return plan.children().into_iter().any(|input| changed(input, stages));
+    }
+    let words = displayable(plan.as_ref()).one_line().to_string();
+    if !words.contains("stage_resolved=true") {
+        return plan.children().into_iter().any(|input| changed(input, stages));
+    }
+    // One by keys has the parts that the keys make, and one that is gathered has one.
+    let kept = !words.starts_with("ExchangeExec: partitioning=None,") || words.contains("broadcast=true");
+    let id = words.split_once("stage_id=").and_then(|(_, rest)| rest.split(',').next()?.parse().ok());
+    match id.and_then(|id: usize| stages.get(&id)) {
+        Some(ExecutionStage::Successful(s)) => !kept && s.partitions != plan.properties().partitioning.partition_count(),
+        _ => true,
+    }
 }
 
 /// The last stage of a plan, once it has ended. Ballista keeps the type of a plan's root to itself, and says this of it in words alone.

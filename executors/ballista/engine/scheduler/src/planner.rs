@@ -18,9 +18,10 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_expr::Distribution;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::empty::EmptyExec;
-use datafusion::physical_plan::joins::NestedLoopJoinExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, NestedLoopJoinExec};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
@@ -42,9 +43,12 @@ impl QueryPlanner for Planner {
             if node.is::<UnionExec>() {
                 return union(node);
             }
-            match node.downcast_ref::<NestedLoopJoinExec>() {
-                Some(join) => Ok(Transformed::yes(pairs(join, &node)?)),
-                None => Ok(Transformed::no(node)),
+            if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
+                return Ok(Transformed::yes(pairs(join, &node)?));
+            }
+            match node.downcast_ref::<CrossJoinExec>() {
+                Some(join) if larger(join.left(), join.right())? => Ok(Transformed::yes(join.swap_inputs()?)),
+                _ => Ok(Transformed::no(node)),
             }
         })?;
         Ok(plan.data)
@@ -64,6 +68,7 @@ fn pairs(join: &NestedLoopJoinExec, node: &Arc<dyn ExecutionPlan>) -> Result<Arc
     let whole = |side: &Arc<dyn ExecutionPlan>| -> Arc<dyn ExecutionPlan> { Arc::new(WholeExec::new(Arc::clone(side))) };
     let (left, right) = (join.left(), join.right());
     match join.join_type() {
+        JoinType::Inner if larger(left, right)? => join.swap_inputs(),
         JoinType::Inner => Ok(Arc::clone(node)),
         JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => {
             replace_children_if_necessary(Arc::clone(node), vec![whole(left), Arc::clone(right)])
@@ -75,6 +80,14 @@ fn pairs(join: &NestedLoopJoinExec, node: &Arc<dyn ExecutionPlan>) -> Result<Arc
         }
         JoinType::Full => replace_children_if_necessary(Arc::clone(node), vec![whole(left), whole(right)]),
     }
+}
+
+/// Whether the left side of a join is planned with more rows than the right one: it is the side that is gathered.
+fn larger(left: &Arc<dyn ExecutionPlan>, right: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let rows = |side: &Arc<dyn ExecutionPlan>| -> Result<Option<usize>> {
+        Ok(StatisticsContext::new().compute(side.as_ref(), &StatisticsArgs::new())?.num_rows.get_value().copied())
+    };
+    Ok(matches!((rows(left)?, rows(right)?), (Some(l), Some(r)) if l > r))
 }
 
 /// Whether a plan ends in one task, as far as it is known before it runs. One that ends so without being known is refused when it runs.

@@ -33,6 +33,8 @@ pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<Session
     let config = session::configure(SessionConfig::new_with_ballista())
         .with_option_extension(Run { deadline: s.deadline.max(0) as u64, share: share(&s) })
         .with_target_partitions(shuffles.partitions)
+        // A plan is made again after each stage, and stages that have run are in it: their joins keep their sides.
+        .set_bool("datafusion.optimizer.join_reordering", false)
         .with_ballista_use_tls(true)
         .set_str("ballista.shuffle.compression.codec", shuffles.compression.name())
         .set_usize("ballista.optimizer.broadcast_join_threshold_bytes", GATHERED)

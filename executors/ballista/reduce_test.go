@@ -2,6 +2,8 @@ package ballista
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -70,6 +72,8 @@ func TestRowsLeftOut(t *testing.T) {
 			" (SELECT 0.5 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)", lineitem},
 		{"SELECT count(*) AS n, sum(ps_suppkey) AS s FROM partsupp WHERE ps_partkey IN (SELECT p_partkey " + small + ") AND ps_availqty >" +
 			" (SELECT 0.5 * sum(l_quantity) FROM lineitem WHERE l_partkey = ps_partkey AND l_suppkey = ps_suppkey)", lineitem},
+		{"SELECT ps_suppkey AS k, ps_partkey AS p FROM partsupp, part p WHERE p_partkey = ps_partkey AND p_size = 7 AND p_container = 'MED BOX' AND ps_supplycost <=" +
+			" (SELECT min(l_extendedprice) FROM lineitem, supplier WHERE l_suppkey = s_suppkey AND s_nationkey < 20 AND l_partkey = p_partkey)", lineitem},
 		{"SELECT p_partkey AS k, (SELECT count(*) FROM lineitem WHERE l_partkey = p_partkey) AS n " + none, either},
 		{"SELECT count(*) AS n " + none + " AND EXISTS (SELECT 1 FROM lineitem WHERE l_partkey = p_partkey)", either},
 		{"SELECT count(*) AS n, count(p_partkey) AS p, count(l.q) AS q FROM (SELECT * " + small + ") p FULL JOIN " + sums + " l ON l_partkey = p_partkey", whole},
@@ -116,4 +120,67 @@ func rowsOf(j Job, table string) (read, moved int64) {
 		}
 	}
 	return read, moved
+}
+
+// TestRowsLeftOutAnyhow: forms of joins, of where their keys come from, and of what is cut, each with each. Without GATEHOUSE_PROBES=all, some of them.
+func TestRowsLeftOutAnyhow(t *testing.T) {
+	c := sharedCluster(t)
+	dir := folderOf(t, tpc.TPCH)
+	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 20 }), dir, string(tpc.TPCH))
+	local := executortest.Over(t, inProcess(t), dir, string(tpc.TPCH))
+	// With a key k that has NULL, and a number v.
+	keys := []string{
+		"SELECT p_partkey AS k, p_size AS v FROM part WHERE p_size = 7 AND p_brand = 'Brand#13'",
+		"SELECT p_partkey AS k, p_size AS v FROM part WHERE p_size = 7 AND p_brand = 'Brand#13' AND 100 / (p_size + 1) > 2",
+		"SELECT ps_partkey AS k, ps_availqty AS v FROM partsupp, part WHERE ps_partkey = p_partkey AND p_size = 7 AND p_brand = 'Brand#13'",
+		"SELECT ps_partkey AS k, ps_availqty AS v FROM partsupp WHERE ps_partkey IN (SELECT p_partkey FROM part WHERE p_size = 7 AND p_brand = 'Brand#13')",
+		"SELECT p_partkey AS k, ps_availqty AS v FROM part LEFT JOIN partsupp ON ps_partkey = p_partkey AND ps_availqty < 5000 WHERE p_size = 7 AND p_brand = 'Brand#13'",
+		"SELECT p_partkey AS k, count(*) AS v FROM part WHERE p_size = 7 AND p_brand = 'Brand#13' GROUP BY p_partkey",
+		"SELECT p_partkey AS k, ps_availqty AS v FROM (SELECT * FROM part WHERE p_size = 7 AND p_brand = 'Brand#13') p RIGHT JOIN partsupp ON ps_partkey = p_partkey WHERE ps_suppkey = 3",
+	}
+	rows := []string{
+		"SELECT l_partkey AS k, l_quantity AS w FROM lineitem",
+		"SELECT CASE WHEN l_linenumber = 1 THEN NULL ELSE l_partkey END AS k, l_quantity AS w FROM lineitem WHERE l_discount > 0.02",
+		"SELECT l_partkey AS k, max(l_quantity) AS w FROM lineitem GROUP BY l_partkey, l_linenumber",
+		"SELECT l_partkey AS k, count(DISTINCT l_linenumber) AS w FROM lineitem GROUP BY l_partkey HAVING count(*) > 20",
+		"SELECT l_partkey AS k, sum(s_nationkey) AS w FROM lineitem, supplier WHERE s_suppkey = l_suppkey GROUP BY l_partkey",
+		"SELECT l_partkey AS k, s_nationkey AS w FROM lineitem LEFT JOIN supplier ON s_suppkey = l_suppkey AND s_nationkey < 12",
+		"SELECT l_partkey AS k, l_quantity AS w FROM lineitem WHERE NOT EXISTS (SELECT 1 FROM supplier WHERE s_suppkey = l_suppkey AND s_nationkey < 20)",
+		"SELECT l_partkey AS k, count(*) AS w FROM supplier LEFT JOIN lineitem ON s_suppkey = l_suppkey GROUP BY l_partkey",
+	}
+	joins := []string{
+		"SELECT count(*) AS n, sum(a.v) AS v FROM (%s) a WHERE EXISTS (SELECT 1 FROM (%s) b WHERE b.k = a.k)",
+		"SELECT count(*) AS n, sum(a.v) AS v FROM (%s) a WHERE NOT EXISTS (SELECT 1 FROM (%s) b WHERE b.k = a.k AND b.w > a.v)",
+		"SELECT count(*) AS n, sum(a.v) AS v FROM (%s) a WHERE a.k IN (SELECT b.k FROM (%s) b)",
+		"SELECT count(*) AS n, sum(a.v) AS v FROM (%s) a WHERE a.k NOT IN (SELECT b.k FROM (%s) b WHERE b.w > 49)",
+		"SELECT count(*) AS n, sum(a.v) AS v FROM (%s) a WHERE a.v %% 2 = 1 OR EXISTS (SELECT 1 FROM (%s) b WHERE b.k = a.k AND b.w > 49)",
+		"SELECT count(*) AS n, sum(a.v) AS v, sum(b.w) AS w FROM (%s) a JOIN (%s) b ON b.k = a.k",
+		"SELECT count(*) AS n, sum(a.v) AS v, sum(b.w) AS w, count(b.k) AS k FROM (%s) a LEFT JOIN (%s) b ON b.k = a.k AND b.w > 40",
+		"SELECT count(*) AS n, sum(a.v) AS v, sum(b.w) AS w, count(a.k) AS k FROM (%s) a RIGHT JOIN (%s) b ON b.k = a.k",
+		"SELECT count(*) AS n, sum(a.v) AS v, sum(b.w) AS w, count(a.k) AS k FROM (%s) a FULL JOIN (%s) b ON b.k = a.k",
+		"SELECT a.k, a.v, (SELECT sum(b.w) FROM (%[2]s) b WHERE b.k = a.k) AS w FROM (%[1]s) a",
+		"SELECT count(*) AS n, sum(b.w) AS w FROM (%[2]s) b WHERE b.k IN (SELECT a.k FROM (%[1]s) a)",
+		"SELECT count(*) AS n FROM (SELECT k FROM (%s) a EXCEPT SELECT k FROM (%s) b) x",
+	}
+	every := 47 // shares no factor with their numbers
+	if os.Getenv("GATEHOUSE_PROBES") == "all" {
+		every = 1
+	}
+	for i := 0; i < len(keys)*len(rows)*len(joins); i += every {
+		join := joins[i/len(keys)/len(rows)]
+		text := fmt.Sprintf(join, keys[i%len(keys)], rows[i/len(keys)%len(rows)])
+		t.Run(text, func(t *testing.T) {
+			for _, d := range []executortest.Policy{nil, keysWithNull} {
+				want, err := local.Rows(t.Context(), text, d)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := distributed.Rows(t.Context(), text, d)
+				if err != nil {
+					t.Fatalf("%v (%v)", err, errors.Unwrap(err))
+				}
+				compare(t, got, want)
+			}
+		})
+	}
 }

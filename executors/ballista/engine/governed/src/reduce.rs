@@ -13,10 +13,12 @@
 //! - INNER, or LEFT SEMI with `B` on its left: the row has no partner and is not shown. Here this is done beneath an aggregate in `B` alone: for rows as
 //!   they are, the join itself does it.
 //!
-//! Beneath an aggregate of which the key is a group's key, a group loses all of its rows or none, as they all have its key.
+//! Beneath an aggregate of which the key is a group's key, a group loses all of its rows or none, as they all have its key. Beneath a join in `B` that makes
+//! rows with the key of each row of one of its sides, and nothing else of that row, what is made of the row is lost with it.
 //!
 //! What may be evaluated on a row of `B` is evaluated before: the rows are cut above conditions and columns that the statement computes of them, and beneath
-//! aggregates. `K` has no condition that may fail. So nothing fails that did not, but an aggregate over rows that nobody needs may fail no more.
+//! aggregates and joins. `K` has no condition that may fail. So nothing fails that did not, but what aggregates and joins beneath them compute of rows that
+//! nobody needs may fail no more.
 
 use std::sync::Arc;
 
@@ -32,7 +34,7 @@ use crate::exec::width_of;
 use crate::lazy::{has_subquery, raises};
 use crate::relation::Relation;
 
-/// How many times more rows there have to be than keys, as far as both are guessed.
+/// How many times more rows there have to be than keys, as far as both are guessed. There have to be more than are read once more for the keys, too.
 const TIMES: u64 = 10;
 
 /// What the keys are called in a plan.
@@ -98,8 +100,8 @@ fn side(b: &mut Arc<LogicalPlan>, cut: Cut, a: &LogicalPlan, on: &[(Expr, Expr)]
             found.extend(keys.into_iter().map(|k| (here, k)));
         }
     }
-    found.retain(|(here, k)| k.fewer && k.rows > 0 && k.kind == *b.schema().field(*here).data_type() && k.bytes() <= bytes as u64);
-    found.sort_by_key(|(_, k)| k.rows);
+    found.retain(|(here, k)| k.guess.fewer && k.guess.rows > 0 && k.kind == *b.schema().field(*here).data_type() && k.bytes() <= bytes as u64);
+    found.sort_by_key(|(_, k)| k.guess.rows);
     for (here, keys) in found {
         if reduce(Arc::make_mut(b), here, cut == Cut::Any, &keys)? {
             return Ok(true);
@@ -117,10 +119,10 @@ fn place(e: &Expr, schema: &DFSchema) -> Option<usize> {
     }
 }
 
-/// Leaves out rows whose value at a place is not among keys, beneath the last aggregate, or above all else if none is needed.
+/// Leaves out rows whose value at a place is not among keys, beneath the last aggregate and the last join, or above all else if no aggregate is needed.
 fn reduce(plan: &mut LogicalPlan, at: usize, grouped: bool, keys: &Keys) -> Result<bool> {
     if let Some(rows) = chain(plan, false) {
-        if !grouped || keys.rows.saturating_mul(TIMES) > rows {
+        if !grouped || keys.guess.rows.saturating_mul(TIMES) > rows || keys.guess.read > rows {
             return Ok(false);
         }
         *plan = keys.semijoin(plan.clone(), at)?;
@@ -137,7 +139,46 @@ fn reduce(plan: &mut LogicalPlan, at: usize, grouped: bool, keys: &Keys) -> Resu
             Some(at) => reduce(Arc::make_mut(&mut a.input), at, true, keys),
             None => Ok(false),
         },
+        LogicalPlan::Join(j) if is_cut(j) => Ok(false),
+        LogicalPlan::Join(j) => match origin(j, at) {
+            Some((Side::Left, at)) if keeps(j.join_type, Side::Left) => reduce(Arc::make_mut(&mut j.left), at, grouped, keys),
+            Some((Side::Right, at)) if keeps(j.join_type, Side::Right) => reduce(Arc::make_mut(&mut j.right), at, grouped, keys),
+            _ => Ok(false),
+        },
         _ => Ok(false),
+    }
+}
+
+/// Whether a join is one of those that leave rows out.
+fn is_cut(j: &Join) -> bool {
+    matches!(j.right.as_ref(), LogicalPlan::SubqueryAlias(a) if a.alias.table() == NAME)
+}
+
+/// A side of a join.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// The side that a column of a join comes from, and its place there; none is the mark's.
+fn origin(j: &Join, at: usize) -> Option<(Side, usize)> {
+    let (lefts, rights) = (j.left.schema().fields().len(), j.right.schema().fields().len());
+    match j.join_type {
+        JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => (at < lefts).then_some((Side::Left, at)),
+        JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => (at < rights).then_some((Side::Right, at)),
+        JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full if at < lefts => Some((Side::Left, at)),
+        JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full => Some((Side::Right, at - lefts)),
+    }
+}
+
+/// Whether what a join makes of a row of a side has that row's columns, and nothing else that it makes depends on the row.
+fn keeps(t: JoinType, side: Side) -> bool {
+    match t {
+        JoinType::Inner => true,
+        JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => side == Side::Left,
+        JoinType::Right | JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => side == Side::Right,
+        JoinType::Full => false,
     }
 }
 
@@ -155,24 +196,33 @@ fn chain(plan: &LogicalPlan, conditions: bool) -> Option<u64> {
         LogicalPlan::Projection(p) => chain(&p.input, conditions),
         LogicalPlan::SubqueryAlias(a) => chain(&a.input, conditions),
         LogicalPlan::Filter(f) => chain(&f.input, true),
-        LogicalPlan::TableScan(t) => Some(guess(t, conditions)?.0),
+        LogicalPlan::TableScan(t) => Some(guess(t, conditions)?.rows),
         _ => None,
     }
 }
 
-/// How many rows of a scan meet the statement's conditions, as a guess, and whether there are any conditions. Those of the scan are there once more
-/// above it.
-fn guess(t: &TableScan, conditions: bool) -> Option<(u64, bool)> {
+/// What is known of a scan.
+struct Guess {
+    /// How many rows its relation has.
+    read: u64,
+    /// How many of them meet the statement's conditions.
+    rows: u64,
+    /// Whether there are any conditions. Those of the scan are there once more above it.
+    fewer: bool,
+}
+
+fn guess(t: &TableScan, conditions: bool) -> Option<Guess> {
     if t.fetch.is_some() || !t.filters.is_empty() {
         return None;
     }
     let provider = source_as_provider(&t.source).ok()?;
     let any: &dyn std::any::Any = provider.as_ref();
     let r = any.downcast_ref::<Relation>()?;
-    if r.expected() < r.rows() {
-        return Some((r.expected(), true));
+    let (read, expected) = (r.rows(), r.expected());
+    if expected < read || !conditions {
+        return Some(Guess { read, rows: expected, fewer: expected < read });
     }
-    Some(if conditions { (r.rows().div_ceil(MET), true) } else { (r.rows(), false) })
+    Some(Guess { read, rows: read.div_ceil(MET), fewer: true })
 }
 
 /// The scans that a column of a plan has its values from: each value that is not NULL is there in a row that meets the conditions. These are over the
@@ -192,6 +242,11 @@ fn sources(plan: &LogicalPlan, at: usize, mut conditions: Vec<Expr>, out: &mut V
                 sources(&p.input, at, beneath(conditions, &p.schema, &p.expr), out);
             }
         }
+        LogicalPlan::Aggregate(a) => {
+            if let Some(at) = group(a, at) {
+                sources(&a.input, at, Vec::new(), out);
+            }
+        }
         LogicalPlan::Join(j) => joined(j, at, out),
         LogicalPlan::TableScan(t) => out.extend(Keys::new(t, at, conditions)),
         _ => {}
@@ -200,26 +255,14 @@ fn sources(plan: &LogicalPlan, at: usize, mut conditions: Vec<Expr>, out: &mut V
 
 /// Those of a join's column: of the side that it is from, and, where rows of both sides have equal keys, of the other side.
 fn joined(j: &Join, at: usize, out: &mut Vec<Keys>) {
-    let lefts = j.left.schema().fields().len();
-    let left = match j.join_type {
-        JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => at < lefts,
-        JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => false,
-        _ => at < lefts,
-    };
-    let (from, other) = if left { (&j.left, &j.right) } else { (&j.right, &j.left) };
-    let at = match j.join_type {
-        JoinType::Inner | JoinType::Left | JoinType::Right | JoinType::Full if !left => at - lefts,
-        _ => at,
-    };
-    if at >= from.schema().fields().len() {
-        return; // the mark
-    }
+    let Some((side, at)) = origin(j, at) else { return };
+    let (from, other) = if side == Side::Left { (&j.left, &j.right) } else { (&j.right, &j.left) };
     sources(from, at, Vec::new(), out);
     if !matches!(j.join_type, JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi) || j.null_equality != NullEquality::NullEqualsNothing {
         return;
     }
     for (l, r) in &j.on {
-        let (here, there) = if left { (l, r) } else { (r, l) };
+        let (here, there) = if side == Side::Left { (l, r) } else { (r, l) };
         if place(here, from.schema()) == Some(at)
             && let Some(there) = place(there, other.schema())
         {
@@ -244,10 +287,7 @@ struct Keys {
     key: Column,
     kind: DataType,
     conditions: Vec<Expr>,
-    /// How many, as a guess.
-    rows: u64,
-    /// Whether the statement wants only some of the relation's rows.
-    fewer: bool,
+    guess: Guess,
 }
 
 impl Keys {
@@ -255,13 +295,13 @@ impl Keys {
     fn new(t: &TableScan, at: usize, mut conditions: Vec<Expr>) -> Option<Self> {
         let known = |c: &Expr| c.column_refs().into_iter().all(|c| t.projected_schema.has_column(c));
         conditions.retain(|c| known(c) && !raises(c) && !has_subquery(c) && !c.is_volatile());
-        let (rows, fewer) = guess(t, !conditions.is_empty())?;
+        let guess = guess(t, !conditions.is_empty())?;
         let (key, kind) = (t.projected_schema.columns().swap_remove(at), t.projected_schema.field(at).data_type().clone());
-        Some(Self { scan: t.clone(), key, kind, conditions, rows, fewer })
+        Some(Self { scan: t.clone(), key, kind, conditions, guess })
     }
 
     fn bytes(&self) -> u64 {
-        self.rows.saturating_mul(width_of(&self.kind) as u64)
+        self.guess.rows.saturating_mul(width_of(&self.kind) as u64)
     }
 
     /// The rows of a plan whose value at a place is one of the keys.

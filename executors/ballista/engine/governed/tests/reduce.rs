@@ -37,6 +37,7 @@ fn context() -> SessionContext {
         ("picked", 1_000, true),
         ("other", 2_000, false),
         ("wide", 100_000_000, true),
+        ("deep", 2_000_000, true),
         ("middle", 6_000, false),
         ("large", 1_000_000, false),
         ("huge", 10_000_000_000, false),
@@ -125,6 +126,18 @@ async fn what_is_left_out() {
             "SELECT a.s FROM other a JOIN small c ON a.k = c.k WHERE a.n = 2 AND c.n = 1 AND NOT EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
             BY_SMALL,
         ),
+        ("SELECT s FROM (SELECT k, max(s) AS s FROM picked GROUP BY k) a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)", BY_PICKED),
+        // Beneath joins of which each row goes its own way.
+        ("SELECT s FROM picked a WHERE s < (SELECT max(b.s) FROM large b, other o WHERE b.n = o.n AND b.k = a.k)", BY_PICKED),
+        ("SELECT s FROM picked a WHERE EXISTS (SELECT 1 FROM other o JOIN large b ON b.s = o.s WHERE b.k = a.k)", BY_PICKED),
+        (
+            "SELECT a.s, b.x FROM picked a LEFT JOIN (SELECT l.k, max(o.t) AS x FROM large l LEFT JOIN other o ON l.s = o.s GROUP BY l.k) b ON a.k = b.k",
+            BY_PICKED,
+        ),
+        (
+            "SELECT a.s FROM picked a LEFT JOIN (SELECT k FROM large l WHERE NOT EXISTS (SELECT 1 FROM other o WHERE o.s = l.s)) b ON a.k = b.k",
+            BY_PICKED,
+        ),
         // A condition that may fail, or has a subquery, is none of the keys'.
         ("SELECT a.s FROM small a WHERE n = 1 AND 10 / (k + 1) > 2 AND EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)", BY_SMALL),
         ("SELECT a.s FROM small a WHERE n = 1 AND s > (SELECT max(s) FROM small) AND NOT EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)", BY_SMALL),
@@ -160,15 +173,20 @@ async fn what_is_left_alone() {
         "SELECT s FROM picked a WHERE EXISTS (SELECT 1 FROM large b WHERE b.n = a.k)",
         "SELECT s FROM picked a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k + 1)",
         "SELECT s FROM (SELECT s, k + 1 AS k FROM picked) a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
-        // No keys, too many, or no fewer than there are.
+        // Joins that say of a row what other rows have to do with.
+        "SELECT a.s, b.x FROM picked a LEFT JOIN (SELECT l.k, max(o.t) AS x FROM other o LEFT JOIN large l ON l.s = o.s GROUP BY l.k) b ON a.k = b.k",
+        "SELECT a.s, b.x FROM picked a LEFT JOIN (SELECT l.k, max(o.t) AS x FROM other o FULL JOIN large l ON l.s = o.s GROUP BY l.k) b ON a.k = b.k",
+        // No keys, too many, no fewer than there are, or of more rows than there are to move.
         "SELECT s FROM picked a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k > a.k)",
         "SELECT s FROM small a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         "SELECT s FROM small a WHERE 10 / (k + 1) > 2 AND EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         "SELECT s FROM picked a WHERE EXISTS (SELECT 1 FROM few b WHERE b.k = a.k)",
         "SELECT s FROM wide a WHERE EXISTS (SELECT 1 FROM huge b WHERE b.k = a.k)",
+        "SELECT s FROM deep a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         // Keys that are not all of one scan.
         "SELECT s FROM (SELECT k, s FROM picked UNION ALL SELECT k, s FROM picked) a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
-        "SELECT s FROM (SELECT k, max(s) AS s FROM picked GROUP BY k) a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
+        "SELECT s FROM (SELECT max(k) AS k, s FROM picked GROUP BY s) a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
+        "SELECT s FROM (SELECT k, max(s) AS s FROM picked GROUP BY CUBE (k)) a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         "SELECT s FROM (SELECT k, s FROM picked LIMIT 10) a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         // By an outer join, the other side's keys are not all.
         "SELECT a.s FROM middle a LEFT JOIN picked p ON a.k = p.k LEFT JOIN large b ON b.k = a.k",

@@ -37,6 +37,7 @@ fn context() -> SessionContext {
         ("picked", 1_000, true),
         ("other", 2_000, false),
         ("wide", 100_000_000, true),
+        ("near", 3_000, false),
         ("deep", 2_000_000, true),
         ("middle", 6_000, false),
         ("large", 1_000_000, false),
@@ -181,6 +182,7 @@ async fn what_is_left_alone() {
         "SELECT s FROM small a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         "SELECT s FROM small a WHERE 10 / (k + 1) > 2 AND EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         "SELECT s FROM picked a WHERE EXISTS (SELECT 1 FROM few b WHERE b.k = a.k)",
+        "SELECT s FROM other a WHERE n = 1 AND EXISTS (SELECT 1 FROM near b WHERE b.k = a.k)",
         "SELECT s FROM wide a WHERE EXISTS (SELECT 1 FROM huge b WHERE b.k = a.k)",
         "SELECT s FROM deep a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         // Keys that are not all of one scan.

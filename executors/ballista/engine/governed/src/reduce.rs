@@ -37,6 +37,9 @@ use crate::relation::Relation;
 /// How many times more rows there have to be than keys, as far as both are guessed. There have to be more than are read once more for the keys, too.
 const TIMES: u64 = 10;
 
+/// How many rows there have to be at least. Fewer are moved sooner than a further stage is run.
+const LEAST: u64 = 10_000;
+
 /// What the keys are called in a plan.
 const NAME: &str = "__gw_keys";
 
@@ -122,7 +125,7 @@ fn place(e: &Expr, schema: &DFSchema) -> Option<usize> {
 /// Leaves out rows whose value at a place is not among keys, beneath the last aggregate and the last join, or above all else if no aggregate is needed.
 fn reduce(plan: &mut LogicalPlan, at: usize, grouped: bool, keys: &Keys) -> Result<bool> {
     if let Some(rows) = chain(plan, false) {
-        if !grouped || keys.guess.rows.saturating_mul(TIMES) > rows || keys.guess.read > rows {
+        if !grouped || rows < LEAST || keys.guess.rows.saturating_mul(TIMES) > rows || keys.guess.read > rows {
             return Ok(false);
         }
         *plan = keys.semijoin(plan.clone(), at)?;

@@ -32,16 +32,18 @@ fn context() -> SessionContext {
     let config = SessionConfig::new().set_bool("datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery", false);
     let context = SessionContext::new_with_state(session::builder(session::configure(config)).build());
     for (name, rows, conditions) in [
-        ("few", 300, false),
-        ("small", 1_000, false),
-        ("picked", 1_000, true),
-        ("other", 2_000, false),
-        ("wide", 100_000_000, true),
-        ("near", 3_000, false),
-        ("deep", 2_000_000, true),
-        ("middle", 6_000, false),
-        ("large", 1_000_000, false),
-        ("huge", 10_000_000_000, false),
+        ("bit", 200, true),
+        ("little", 9_000, false),
+        ("few", 30_000, false),
+        ("small", 100_000, false),
+        ("picked", 100_000, true),
+        ("other", 200_000, false),
+        ("near", 300_000, false),
+        ("middle", 600_000, false),
+        ("wide", 10_000_000_000, true),
+        ("deep", 200_000_000, true),
+        ("large", 100_000_000, false),
+        ("huge", 1_000_000_000_000, false),
     ] {
         context.register_table(name, Arc::new(relation(name, rows, conditions))).unwrap();
     }
@@ -177,7 +179,8 @@ async fn what_is_left_alone() {
         // Joins that say of a row what other rows have to do with.
         "SELECT a.s, b.x FROM picked a LEFT JOIN (SELECT l.k, max(o.t) AS x FROM other o LEFT JOIN large l ON l.s = o.s GROUP BY l.k) b ON a.k = b.k",
         "SELECT a.s, b.x FROM picked a LEFT JOIN (SELECT l.k, max(o.t) AS x FROM other o FULL JOIN large l ON l.s = o.s GROUP BY l.k) b ON a.k = b.k",
-        // No keys, too many, no fewer than there are, or of more rows than there are to move.
+        // No keys, too many, no fewer than there are, or of more rows than there are to move; and too few of these.
+        "SELECT s FROM bit a WHERE EXISTS (SELECT 1 FROM little b WHERE b.k = a.k)",
         "SELECT s FROM picked a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k > a.k)",
         "SELECT s FROM small a WHERE EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",
         "SELECT s FROM small a WHERE 10 / (k + 1) > 2 AND EXISTS (SELECT 1 FROM large b WHERE b.k = a.k)",

@@ -23,7 +23,7 @@ func TestSides(t *testing.T) {
 			WHERE s_suppkey = l_suppkey AND ps_suppkey = l_suppkey AND ps_partkey = l_partkey AND p_partkey = l_partkey AND o_orderkey = l_orderkey
 			AND s_nationkey = n_nationkey AND p_name LIKE '%green%'`,
 	} {
-		for _, d := range []demands{{"everything", nil, 1, nil}, {"hiding", hiding, 1, nil}} {
+		for _, d := range []demands{{"everything", nil, 1, 0}, {"hiding", hiding, 1, 0}} {
 			t.Run(d.name+"/"+name, func(t *testing.T) {
 				got, err := distributed.Rows(t.Context(), text, d.policy)
 				if err != nil {

@@ -24,7 +24,7 @@ var hiding = executortest.Policy{
 
 // TestTPCH compares the executors with and without a policy.
 func TestTPCH(t *testing.T) {
-	benchmark(t, tpc.TPCH, 22, nil, []demands{{"everything", nil, 1, nil}, {"hiding", hiding, 1, nil}})
+	benchmark(t, tpc.TPCH, 22, []demands{{"everything", nil, 1, 0}, {"hiding", hiding, 1, 0}})
 }
 
 // compare compares rows in any order, floating point up to the last digits.

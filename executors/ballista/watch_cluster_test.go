@@ -66,3 +66,33 @@ func TestJobsAreWatched(t *testing.T) {
 		t.Errorf("the executors: %v, %v", all, err)
 	}
 }
+
+// TestRowsOfStages: the rows of a job's last stage are those of its result, also where a part of a UNION is one row, or has none: its tasks have other
+// operators then than the stage.
+func TestRowsOfStages(t *testing.T) {
+	c := startCluster(t)
+	var x *Executor
+	open := c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 })
+	p := executortest.Zoo(t, func(parts executortest.Parts) (executors.Executor, error) {
+		made, err := open(parts)
+		if err == nil {
+			x = made.(*Executor)
+		}
+		return made, err
+	})
+	const t1, none = " FROM v2_many_row_groups", "(SELECT id FROM v2_many_row_groups WHERE abs(id) < 0 GROUP BY id)"
+	for _, text := range []string{
+		"SELECT id" + t1 + " WHERE id < 20 UNION ALL SELECT a.id" + t1 + " a JOIN " + none + " b ON a.id = b.id UNION ALL SELECT max(id)" + t1 + " GROUP BY id % 3",
+		"SELECT id" + t1 + " WHERE id < 20 UNION ALL SELECT lag(id) OVER (PARTITION BY id % 3 ORDER BY id) FROM " + none + " a UNION ALL SELECT 7",
+		"SELECT id" + t1 + " WHERE id < 20 UNION ALL SELECT a.id" + t1 + " a FULL JOIN " + none + " b ON a.id = b.id",
+	} {
+		rows, err := p.Rows(t.Context(), text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stages := x.Jobs(t.Context())[0].Progress.GetStages()
+		if last := stages[len(stages)-1]; last.GetOutputRows() != int64(len(rows)) {
+			t.Errorf("%s: %d rows, and of the last stage %v", text, len(rows), last)
+		}
+	}
+}

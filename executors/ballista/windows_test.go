@@ -2,6 +2,7 @@ package ballista
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"gatehouse/executors"
@@ -74,6 +75,12 @@ func TestFarFrames(t *testing.T) {
 		"count(*) OVER (GROUPS 1 PRECEDING)", "stddev(id) OVER (PARTITION BY id % 3)", "stddev(id) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
 	} {
 		if _, err := alone.Rows(t.Context(), "SELECT "+window+" AS n FROM v2_many_row_groups", nil); kindIs(err) != executors.KindUnsupported {
+			t.Errorf("%s: %v", window, err)
+		}
+	}
+	for _, window := range []string{"lag(id, 1, id)", "lead(id, 2, id + 1)", "lag(id, 1, id IGNORE NULLS)"} {
+		_, err := alone.Rows(t.Context(), "SELECT "+window+" OVER (ORDER BY id) AS n FROM v2_many_row_groups", nil)
+		if err == nil || !strings.HasSuffix(err.Error(), "lag and lead with a value of the row in place of one that is not there") {
 			t.Errorf("%s: %v", window, err)
 		}
 	}

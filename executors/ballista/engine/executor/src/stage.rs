@@ -5,8 +5,8 @@
 //! them. The scheduler's planner leaves it to one task. Where it does not see it, a task has more partitions than it was given, and is refused
 //! here, before its first row.
 //!
-//! A part that one row without a table stands for is cut to a scan without partitions. It tells of metrics that the stage does not have, and
-//! with them the scheduler takes no news of the task: the statement would never end. Here it becomes a node without metrics again.
+//! A part that one row without a table stands for is cut to a scan without partitions. It tells of metrics that the stage does not have. Here it
+//! becomes a node without metrics again, and another one keeps its own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 use datafusion::prelude::SessionConfig;
 use governed::exec::{Ends, GovernedExec};
 use governed::failure::failure;
+use governed::planned::NothingExec;
 use governed::wire::Class;
 
 use crate::ending::with_ends;
@@ -65,10 +66,10 @@ impl ExecutionEngine for Stages {
 }
 
 /// Puts a node without metrics where the scheduler left a scan without partitions, and one without rows where it would share out the rows of none: of a
-/// part of a UNION that turned out to be empty, which is not cut. That below a governed scan is none: its stage has it, too.
+/// part of a UNION that turned out to be empty, which is not cut. Those below nodes of ours are none: their stages have them, too.
 fn without_stubs(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = plan.transform_down(|node| {
-        if node.downcast_ref::<GovernedExec>().is_some() {
+        if node.is::<GovernedExec>() || node.is::<NothingExec>() {
             return Ok(Transformed::new(node, false, TreeNodeRecursion::Jump));
         }
         if let Some(shared) = node.downcast_ref::<RepartitionExec>()
@@ -76,7 +77,8 @@ fn without_stubs(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>>
             && (shared.input().is::<EmptyExec>() || shared.input().properties().partitioning.partition_count() == 0)
         {
             let parts = shared.input().properties().partitioning.partition_count().min(1);
-            return Ok(Transformed::yes(Arc::new(EmptyExec::new(node.schema()).with_partitions(parts))));
+            let none = MemorySourceConfig::try_new(&vec![Vec::new(); parts], node.schema(), None)?;
+            return Ok(Transformed::new(DataSourceExec::from_data_source(none), true, TreeNodeRecursion::Jump));
         }
         match node.downcast_ref::<DataSourceExec>().and_then(|s| s.data_source().downcast_ref::<MemorySourceConfig>()) {
             Some(m) if m.partitions().is_empty() => Ok(Transformed::yes(Arc::new(EmptyExec::new(node.schema()).with_partitions(0)))),

@@ -14,6 +14,7 @@ use datafusion_proto::protobuf;
 use prost::Message;
 
 use crate::exec::{GovernedExec, Scan};
+use crate::planned::{NothingExec, RootExec};
 use crate::whole::WholeExec;
 
 /// Starts the node's bytes; no message of the codec beneath starts so.
@@ -21,6 +22,10 @@ const MAGIC: &[u8] = b"\xffgatehouse scan 1";
 
 /// All bytes of a node that gathers.
 const WHOLE: &[u8] = b"\xffgatehouse whole 1";
+
+/// All bytes of a node without rows, and of a plan's root.
+const NOTHING: &[u8] = b"\xffgatehouse nothing 1";
+const ROOT: &[u8] = b"\xffgatehouse root 1";
 
 #[derive(Clone, PartialEq, Message)]
 struct Node {
@@ -61,6 +66,13 @@ impl PhysicalExtensionCodec for GovernedCodec {
             };
             return Ok(Arc::new(WholeExec::placed(Arc::clone(input), Arc::clone(place))));
         }
+        if buf == NOTHING || buf == ROOT {
+            let [input] = inputs else {
+                return Err(internal_datafusion_err!("a node that was planned with {} inputs", inputs.len()));
+            };
+            let input = Arc::clone(input);
+            return Ok(if buf == ROOT { input } else { Arc::new(NothingExec::placed(input, Vec::new())) });
+        }
         let Some(bytes) = buf.strip_prefix(MAGIC) else {
             return self.beneath.try_decode(buf, inputs, ctx, converter);
         };
@@ -82,6 +94,10 @@ impl PhysicalExtensionCodec for GovernedCodec {
         let any: &dyn std::any::Any = node.as_ref();
         if any.is::<WholeExec>() {
             buf.extend_from_slice(WHOLE);
+            return Ok(());
+        }
+        if any.is::<RootExec>() || any.is::<NothingExec>() {
+            buf.extend_from_slice(if any.is::<RootExec>() { ROOT } else { NOTHING });
             return Ok(());
         }
         let Some(governed) = any.downcast_ref::<GovernedExec>() else {

@@ -4,7 +4,8 @@
 //! of data files), `read`, `columns`, `nested`, `deletes` and `equality` (their rows), `policy` and `hash` (filter and masks), `exec` and `codec` (the node),
 //! `relation` (the node's table), and then what the statement above it may use: `session`, `semantics`, `rewrite`, `functions`, `measures`
 //! (aggregates over floating point, by `exact` and `dispersion`) and `wide` (sums of decimals), `sorted` (sums in the order of the values) and
-//! `skipping` (IGNORE NULLS), `windows`, `wall`, `lazy`, `reduce` (rows that joins do not need), and `whole` (what one task of several has).
+//! `skipping` (IGNORE NULLS), `windows`, `wall`, `lazy`, `reduce` (rows that joins do not need), `whole` (what one task of several has), and `planned`
+//! (what no task has).
 
 pub mod checked;
 pub mod codec;
@@ -24,6 +25,7 @@ pub mod lazy;
 pub mod measures;
 pub mod nested;
 pub mod payload;
+pub mod planned;
 pub mod policy;
 pub mod process;
 pub mod read;

@@ -93,6 +93,9 @@ pub fn check(w: &WindowFunction, schema: &DFSchema) -> Result<()> {
         "percent_rank" | "cume_dist" => plain && p.args.is_empty(),
         "ntile" => plain && p.args.len() == 1 && number(0, 1),
         name if RANKS.contains(&name) => plain && p.args.is_empty(),
+        "lag" | "lead" if p.args.get(2).is_some_and(|d| !d.column_refs().is_empty()) => {
+            return Err(unsupported("lag and lead with a value of the row in place of one that is not there"));
+        }
         "lag" | "lead" => plain && number(1, 0) && types.get(2).is_none_or(|t| *t == types[0]),
         "first_value" | "last_value" => {
             check_frame(w, schema)?;

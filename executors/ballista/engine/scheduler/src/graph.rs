@@ -4,12 +4,11 @@
 //! did not have before. It runs these too, and takes the rows of whichever ends last for the result: rows of a table, where its aggregate
 //! was asked for.
 //!
-//! Two kinds of jobs would not end. Where a window or a join needs the rows of a stage by their keys and there are none, the new plan has an exchange
-//! of nothing, and the plan after that has it again. And Ballista forgets a stage that a new plan had no place for, and that the next one waits for:
-//! then it takes the job for done, although its last stage never ran. Both are refused, before their first row.
-//!
-//! And each new plan has the stages in it that have run. Where it has one of them in another number of parts than that stage wrote, the next one
-//! would read some of them and no more. The joins of a plan keep their sides so that this does not happen, and a job to which it happens is refused.
+//! Each new plan has the stages in it that have run. Where it has one of them in another number of parts than that stage wrote, the next one would
+//! read some of them and no more. And some jobs would not end at all. The joins of a plan keep their sides, and `replan` keeps plans from what else is
+//! known to lead there; what is left is refused here, before its first row: a part that had run and is another now; a plan that has exchanges of
+//! nothing, again and again; a job that is taken for done although its last stage never ran; and a plan that cannot be made again, of which Ballista
+//! only writes in its log.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -33,6 +32,11 @@ use tokio::sync::RwLock;
 
 /// How many stages may exchange nothing: more than any statement has joins and windows that end this by themselves, as other stages end.
 const LAPS: usize = 32;
+
+/// What a statement is refused with then.
+const ROUND: &str = "a plan that its planner goes round in";
+const GIVEN_UP: &str = "a plan that its planner gave up";
+const CHANGED: &str = "a plan of which its planner changed a part that had run";
 
 /// Puts a job under an end of ours, if it is not yet.
 pub async fn watch(job: &RwLock<ExecutionGraphBox>) {
@@ -85,11 +89,34 @@ impl Graph {
         let nothing = |s: &&ExecutionStage| s.plan().children().first().is_some_and(|input| nothing(input.as_ref()));
         match &self.end {
             Some(_) => None,
-            None if self.beneath.is_successful() => Some("a plan that its planner gave up"),
-            None if self.beneath.stages().values().filter(nothing).count() > LAPS => Some("a plan that its planner goes round in"),
-            None if changed(&self.beneath.physical_plan(), self.beneath.stages()) => Some("a plan of which its planner changed a part that had run"),
+            None if self.beneath.is_successful() => Some(GIVEN_UP),
+            None if self.beneath.stages().values().filter(nothing).count() > LAPS => Some(ROUND),
+            None if changed(&self.beneath.physical_plan(), self.beneath.stages()) => Some(CHANGED),
             None => None,
         }
+    }
+
+    /// Leaves out metrics of other operators than those of a stage's tasks before: Ballista would leave out all that such a task tells, and its rows.
+    fn measured(&self, mut told: Vec<TaskStatus>) -> Vec<TaskStatus> {
+        let mut known = HashMap::new();
+        for task in told.iter_mut().filter(|t| !t.metrics.is_empty()) {
+            let so_far = match self.beneath.stages().get(&(task.stage_id as usize)) {
+                Some(ExecutionStage::Running(stage)) => stage.stage_metrics.as_ref().map(Vec::len),
+                _ => None,
+            };
+            let known = known.entry(task.stage_id).or_insert(so_far.unwrap_or(task.metrics.len()));
+            if *known != task.metrics.len() {
+                task.metrics.clear();
+            }
+        }
+        told
+    }
+
+    /// Ends a job without a result.
+    fn refuse(&mut self, what: &str) -> Vec<Event> {
+        let (message, now) = (failure::unsupported(what).to_string(), timestamp_millis());
+        self.beneath.fail_job(message.clone());
+        vec![Event::JobRunningFailed { job_id: self.job_id().clone(), fail_message: message, queued_at: now, failed_at: now }]
     }
 
     /// Where a stage's rows are, in the order of its partitions.
@@ -154,12 +181,17 @@ impl ExecutionGraph for Graph {
             return Ok(Vec::new());
         }
         self.executors.insert(executor.id.clone(), executor.clone());
-        let mut events = self.beneath.update_task_status(executor, told, task_failures, stage_failures)?;
+        let told = self.measured(told);
+        let mut events = match self.beneath.update_task_status(executor, told, task_failures, stage_failures) {
+            Ok(events) => events,
+            Err(e) => {
+                log::warn!("a plan cannot be made again: {e}");
+                return Ok(self.refuse(GIVEN_UP));
+            }
+        };
         self.end = self.ended()?;
         if let Some(what) = self.stuck() {
-            let (message, now) = (failure::unsupported(what).to_string(), timestamp_millis());
-            self.beneath.fail_job(message.clone());
-            events = vec![Event::JobRunningFailed { job_id: self.job_id().clone(), fail_message: message, queued_at: now, failed_at: now }];
+            events = self.refuse(what);
         }
         if let Some(end) = &self.end {
             events.retain(|e| matches!(e, Event::CancelTasks(_)));

@@ -8,6 +8,7 @@ mod config;
 mod graph;
 mod jobs;
 mod planner;
+mod replan;
 mod shares;
 mod statement;
 mod submission;

@@ -26,8 +26,11 @@ use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use governed::exec::GovernedExec;
+use governed::planned::RootExec;
 use governed::reduce;
 use governed::whole::WholeExec;
+
+use crate::replan::Replan;
 
 /// DataFusion's planner between two steps of ours: what a join cannot use is left out, and what Ballista cannot make tasks of is made otherwise.
 #[derive(Debug)]
@@ -51,7 +54,8 @@ impl QueryPlanner for Planner {
                 _ => Ok(Transformed::no(node)),
             }
         })?;
-        Ok(plan.data)
+        let again = Arc::new(Replan { partitions: session.config().target_partitions() });
+        Ok(Arc::new(RootExec::new(plan.data, again)))
     }
 }
 

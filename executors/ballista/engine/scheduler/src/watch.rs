@@ -13,6 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 use governed::exec::GovernedExec;
 use governed::failure;
+use governed::planned::{NothingExec, RootExec};
 use governed::wire;
 
 /// What a job's graph tells.
@@ -136,6 +137,9 @@ fn written(t: &TaskInfo) -> i64 {
 }
 
 fn describe(plan: &dyn ExecutionPlan, depth: i32, out: &mut Vec<wire::Operator>) {
+    if let Some(root) = plan.downcast_ref::<RootExec>() {
+        return describe(root.input().as_ref(), depth, out); // no operator
+    }
     let mut operator = wire::Operator { name: plan.name().to_owned(), depth, ..wire::Operator::default() };
     operator.stages = sources(plan).into_iter().collect();
     if let Some(scan) = plan.downcast_ref::<GovernedExec>() {
@@ -143,6 +147,9 @@ fn describe(plan: &dyn ExecutionPlan, depth: i32, out: &mut Vec<wire::Operator>)
         return out.push(operator); // below it are signed payloads
     }
     out.push(operator);
+    if plan.is::<NothingExec>() {
+        return; // below it is nothing
+    }
     for child in plan.children() {
         describe(child.as_ref(), depth + 1, out);
     }
@@ -195,12 +202,13 @@ impl Slots {
         }
     }
 
-    /// Rows that came in and went out, of some partitions or of all; none if the metrics are those of another plan.
+    /// Rows that came in and went out, of some partitions or of all. Where tasks have other operators than the plan, as a part of a UNION that is a
+    /// constant is read as two, nothing is known of what came in.
     fn rows(&self, metrics: &[MetricsSet], partitions: Option<&[usize]>) -> (i64, i64) {
+        let of = |slot: usize| metrics.get(slot).map_or(0, |m| sum(m, "output_rows", partitions));
         if metrics.len() != self.count {
-            return (0, 0);
+            return (0, self.root.map_or(0, of));
         }
-        let of = |slot: usize| sum(&metrics[slot], "output_rows", partitions);
         (self.leaves.iter().map(|s| of(*s)).sum(), self.root.map_or(0, of))
     }
 }

@@ -1,0 +1,100 @@
+//! What Ballista 55 may not do when it plans a statement again.
+//!
+//! It plans stages again that run. If one of them gets a stage beneath it then, such as the other side of a join, Ballista forgets that it runs,
+//! and waits for it nevertheless: a stage that has begun stays as it is.
+//!
+//! And it finds no end where a stage had no rows for a window or a join that want them by keys. It leaves nothing there, which is in no order of
+//! keys, and so is exchanged; of that stage nothing comes, and so on. Nothing is shared out by any keys: this is said of it here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::error::Result;
+use datafusion::physical_expr::{Distribution, PhysicalExpr};
+use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{ExecutionPlan, displayable, replace_children_if_necessary};
+use governed::planned::{Again, NothingExec};
+
+/// Keeps stages that have begun, and ends exchanges of nothing.
+#[derive(Debug)]
+pub struct Replan {
+    /// How many partitions an exchange by keys has.
+    pub partitions: usize,
+}
+
+impl Again for Replan {
+    fn again(&self, was: &Arc<dyn ExecutionPlan>, is: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let is = is.transform_up(|node| share_out(node, self.partitions))?.data;
+        keep(was, is)
+    }
+}
+
+/// Puts stages that have begun back, as they were planned when they did.
+fn keep(was: &Arc<dyn ExecutionPlan>, is: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let mut begun = HashMap::new();
+    was.apply(|node| {
+        if let Some(Exchange { id, begun: true }) = Exchange::of(node) {
+            begun.insert(id, Arc::clone(node));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let is = is.transform_down(|node| match Exchange::of(&node).and_then(|e| begun.get(&e.id)) {
+        Some(old) if old.schema() == node.schema() => Ok(Transformed::new(Arc::clone(old), !Arc::ptr_eq(old, &node), TreeNodeRecursion::Jump)),
+        _ => Ok(Transformed::no(node)),
+    })?;
+    Ok(is.data)
+}
+
+/// The end of a stage in a plan. Ballista keeps its type to itself, and says this of it in words alone.
+struct Exchange {
+    id: usize,
+    begun: bool,
+}
+
+impl Exchange {
+    fn of(node: &Arc<dyn ExecutionPlan>) -> Option<Self> {
+        if node.name() != "ExchangeExec" {
+            return None;
+        }
+        let words = displayable(node.as_ref()).one_line().to_string();
+        // In front of that are expressions of the statement.
+        let (id, rest) = words.rsplit_once(", plan_id=")?.1.split_once(", stage_id=")?;
+        Some(Self { id: id.parse().ok()?, begun: !rest.starts_with("pending,") })
+    }
+}
+
+/// Shares out inputs without rows as a window or a join wants them.
+fn share_out(node: Arc<dyn ExecutionPlan>, partitions: usize) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let wants = node.is::<WindowAggExec>() || node.is::<BoundedWindowAggExec>() || node.is::<HashJoinExec>() || node.is::<SortMergeJoinExec>();
+    if !wants {
+        return Ok(Transformed::no(node));
+    }
+    let wanted = node.input_distribution_requirements();
+    let mut inputs: Vec<Arc<dyn ExecutionPlan>> = node.children().into_iter().cloned().collect();
+    let mut changed = false;
+    for (input, wanted) in inputs.iter_mut().zip(wanted.per_child_distributions()) {
+        #[allow(deprecated)] // both are in use
+        let (Distribution::KeyPartitioned(keys) | Distribution::HashPartitioned(keys)) = wanted else { continue };
+        if let Some(nothing) = nothing(input, keys, partitions)? {
+            (*input, changed) = (nothing, true);
+        }
+    }
+    if !changed {
+        return Ok(Transformed::no(node));
+    }
+    Ok(Transformed::yes(replace_children_if_necessary(node, inputs)?))
+}
+
+/// An input without rows as one that is shared out by keys; none if it is another.
+fn nothing(input: &Arc<dyn ExecutionPlan>, keys: &[Arc<dyn PhysicalExpr>], partitions: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    if input.is::<EmptyExec>() {
+        return Ok(Some(Arc::new(NothingExec::new(input.schema(), keys.to_vec(), partitions)?)));
+    }
+    let Some(sort) = input.downcast_ref::<SortExec>() else { return Ok(None) };
+    let beneath = nothing(sort.input(), keys, partitions)?;
+    beneath.map(|b| replace_children_if_necessary(Arc::clone(input), vec![b])).transpose()
+}

@@ -7,8 +7,8 @@
 //! Each new plan has the stages in it that have run. Where it has one of them in another number of parts than that stage wrote, the next one would
 //! read some of them and no more. And some jobs would not end at all. The joins of a plan keep their sides, and `replan` keeps plans from what else is
 //! known to lead there; what is left is refused here, before its first row: a part that had run and is another now; a plan that has exchanges of
-//! nothing, again and again; a job that is taken for done although its last stage never ran; and a plan that cannot be made again, of which Ballista
-//! only writes in its log.
+//! nothing, again and again; a job that is taken for done although its last stage never ran; and one for which a task's news was not taken, of which
+//! Ballista only writes in its log.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -96,22 +96,6 @@ impl Graph {
         }
     }
 
-    /// Leaves out metrics of other operators than those of a stage's tasks before: Ballista would leave out all that such a task tells, and its rows.
-    fn measured(&self, mut told: Vec<TaskStatus>) -> Vec<TaskStatus> {
-        let mut known = HashMap::new();
-        for task in told.iter_mut().filter(|t| !t.metrics.is_empty()) {
-            let so_far = match self.beneath.stages().get(&(task.stage_id as usize)) {
-                Some(ExecutionStage::Running(stage)) => stage.stage_metrics.as_ref().map(Vec::len),
-                _ => None,
-            };
-            let known = known.entry(task.stage_id).or_insert(so_far.unwrap_or(task.metrics.len()));
-            if *known != task.metrics.len() {
-                task.metrics.clear();
-            }
-        }
-        told
-    }
-
     /// Ends a job without a result.
     fn refuse(&mut self, what: &str) -> Vec<Event> {
         let (message, now) = (failure::unsupported(what).to_string(), timestamp_millis());
@@ -181,11 +165,10 @@ impl ExecutionGraph for Graph {
             return Ok(Vec::new());
         }
         self.executors.insert(executor.id.clone(), executor.clone());
-        let told = self.measured(told);
         let mut events = match self.beneath.update_task_status(executor, told, task_failures, stage_failures) {
             Ok(events) => events,
             Err(e) => {
-                log::warn!("a plan cannot be made again: {e}");
+                log::info!("a job cannot go on: {e}");
                 return Ok(self.refuse(GIVEN_UP));
             }
         };

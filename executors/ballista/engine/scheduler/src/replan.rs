@@ -98,3 +98,99 @@ fn nothing(input: &Arc<dyn ExecutionPlan>, keys: &[Arc<dyn PhysicalExpr>], parti
     let beneath = nothing(sort.input(), keys, partitions)?;
     beneath.map(|b| replace_children_if_necessary(Arc::clone(input), vec![b])).transpose()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt;
+
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::common::internal_err;
+    use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+    use datafusion::physical_expr::expressions::col;
+    use datafusion::physical_expr::{Partitioning, PhysicalExpr};
+    use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+    use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
+    use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+    use datafusion::physical_plan::{DisplayAs, DisplayFormatType, PlanProperties};
+    use governed::planned::RootExec;
+
+    use super::*;
+
+    /// The end of a stage, in the words of Ballista's.
+    #[derive(Debug)]
+    struct Stage(Arc<dyn ExecutionPlan>, &'static str);
+
+    impl DisplayAs for Stage {
+        fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "ExchangeExec: partitioning=Hash([a, plan_id=9, stage_id=9, b@0], 4), {}", self.1)
+        }
+    }
+
+    impl ExecutionPlan for Stage {
+        fn name(&self) -> &str {
+            "ExchangeExec"
+        }
+
+        fn properties(&self) -> &Arc<PlanProperties> {
+            self.0.properties()
+        }
+
+        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+            vec![&self.0]
+        }
+
+        fn apply_expressions(&self, _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+            Ok(TreeNodeRecursion::Continue)
+        }
+
+        fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+            Ok(Arc::new(Self(children.remove(0), self.1)))
+        }
+
+        fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+            internal_err!("no task")
+        }
+    }
+
+    fn schema() -> Arc<Schema> {
+        Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, true)]))
+    }
+
+    fn row() -> Arc<dyn ExecutionPlan> {
+        Arc::new(PlaceholderRowExec::new(schema()))
+    }
+
+    /// What a root is over when a plan with something else in its stages is put beneath it.
+    fn replanned(words: &'static str, now: &'static str) -> bool {
+        let was: Arc<dyn ExecutionPlan> = Arc::new(Stage(row(), words));
+        let is: Arc<dyn ExecutionPlan> = Arc::new(Stage(Arc::new(CoalescePartitionsExec::new(row())), now));
+        let root = Arc::new(RootExec::new(was, Arc::new(Replan { partitions: 4 })));
+        let root = replace_children_if_necessary(root, vec![is]).expect("a root");
+        root.children()[0].children()[0].is::<CoalescePartitionsExec>()
+    }
+
+    #[test]
+    fn stages_that_have_begun_stay() {
+        let (waits, runs) = ("plan_id=3, stage_id=pending, stage_resolved=false", "plan_id=3, stage_id=1, stage_resolved=false");
+        let ran = "plan_id=3, stage_id=1, stage_resolved=true, broadcast=true";
+        assert!(replanned(waits, waits), "one that waits is planned again");
+        assert!(!replanned(runs, runs), "one that runs is not");
+        assert!(!replanned(ran, ran), "nor one that ran");
+        assert!(replanned(runs, "plan_id=4, stage_id=1, stage_resolved=false"), "another one is");
+    }
+
+    #[test]
+    fn nothing_is_shared_out() {
+        let (k, empty) = (col("k", &schema()).expect("a column"), || -> Arc<dyn ExecutionPlan> { Arc::new(EmptyExec::new(schema())) });
+        let join = |mode| -> Arc<dyn ExecutionPlan> {
+            let on = vec![(Arc::clone(&k), Arc::clone(&k))];
+            let join = HashJoinExecBuilder::new(empty(), row(), on, datafusion::common::JoinType::Full).with_partition_mode(mode);
+            Arc::new(join.build().expect("a join"))
+        };
+        let by_keys = share_out(join(PartitionMode::Partitioned), 4).expect("a plan").data;
+        assert!(by_keys.children()[0].is::<NothingExec>() && by_keys.children()[1].is::<PlaceholderRowExec>());
+        assert!(matches!(by_keys.children()[0].properties().partitioning, Partitioning::Hash(_, 4)));
+        let gathered = share_out(join(PartitionMode::CollectLeft), 4).expect("a plan").data;
+        assert!(gathered.children()[0].is::<EmptyExec>());
+    }
+}

@@ -52,7 +52,7 @@ type Config struct {
 	Scheduler string // host and port of the scheduler's service for gateways
 	// TLS has the gateway's certificate, and as roots the authority of the cluster.
 	TLS *tls.Config
-	// GroupBytes is how much one task reads, about; default: 32 MiB.
+	// GroupBytes is how much one task reads, about. Default: two tasks for each of the cluster's cores, of 32 to 256 MiB each.
 	GroupBytes int64
 	Allocator  memory.Allocator // default: the Go allocator
 	Log        *slog.Logger
@@ -62,9 +62,10 @@ type Config struct {
 
 // Executor runs statements on a cluster. It implements executors.Executor.
 type Executor struct {
-	config Config
-	client *client
-	watch  *watch
+	config   Config
+	client   *client
+	capacity *capacity
+	watch    *watch
 
 	mu     sync.Mutex
 	closed bool
@@ -82,9 +83,6 @@ const Version = "ballista 55.0.0, datafusion 55.2.0"
 func New(c Config) (*Executor, error) {
 	if c.Local == nil || c.Verifier == nil || c.Minter == nil || c.Scheduler == "" || c.TLS == nil {
 		return nil, errors.New("ballista: an executor for types, a verifier, a minter, a scheduler and certificates are required")
-	}
-	if c.GroupBytes == 0 {
-		c.GroupBytes = 32 << 20
 	}
 	if c.Allocator == nil {
 		c.Allocator = memory.NewGoAllocator()
@@ -111,7 +109,10 @@ func New(c Config) (*Executor, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("ballista: register metrics: %w", err), client.close())
 	}
-	return &Executor{config: c, client: client, watch: newWatch(c.Now, c.Log, metrics, client.watch), open: map[*Prepared]struct{}{}}, nil
+	return &Executor{
+		config: c, client: client, capacity: &capacity{members: client.members, now: c.Now},
+		watch: newWatch(c.Now, c.Log, metrics, client.watch), open: map[*Prepared]struct{}{},
+	}, nil
 }
 
 // Capabilities implements executors.Executor.

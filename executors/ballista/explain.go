@@ -46,7 +46,7 @@ func (x *Executor) explainIn(ctx context.Context, p *plan.Plan, place string) st
 		fmt.Fprintf(&b, "stage %d\n", s.Id)
 		scans := slices.ContainsFunc(s.Operators, func(o *wire.Operator) bool { return o.Relation != "" })
 		if scans {
-			fmt.Fprintf(&b, "  tasks     about one for each %d MiB of files\n", max(x.config.GroupBytes>>20, 1))
+			fmt.Fprintf(&b, "  tasks     about %s\n", x.groupWords())
 		} else {
 			fmt.Fprintf(&b, "  tasks     at most %d\n", max(s.Partitions, 1))
 		}

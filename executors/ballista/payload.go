@@ -1,7 +1,6 @@
 package ballista
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -71,7 +70,7 @@ func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relatio
 		if err != nil {
 			return nil, err
 		}
-		for n, group := range split(files, x.config.GroupBytes) {
+		for n, group := range split(files, x.groupBytes(ctx, files)) {
 			g, err := x.taskGroup(ctx, p, r, group, where, fmt.Sprintf("%s.%s.%d", r.Task.ID, run, n))
 			if err != nil {
 				return nil, err
@@ -125,12 +124,8 @@ func newRelation(r *plan.Relation) (*wire.Relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire.Relation{Name: r.CTE, Schema: schema, Rows: estimate(r)}, nil
+	return &wire.Relation{Name: r.CTE, Schema: schema, Rows: estimate(r), Expected: expected(r)}, nil
 }
-
-// estimate is how many rows the optimiser plans with. Where some are hidden it says the order of magnitude alone: by the plan, statements with
-// errors of their own fail or do not. Of the size of values the scheduler is told nothing: it goes by their types.
-func estimate(r *plan.Relation) int64 { return cmp.Or(r.Scan.Rough, r.Scan.Rows) }
 
 // newPayload is a payload without files.
 func newPayload(p *plan.Plan, r *plan.Relation) (*wire.Payload, error) {
@@ -284,32 +279,6 @@ func scanFiles(ctx context.Context, s *plan.Scan) ([]*wire.File, error) {
 		out = append(out, w)
 	}
 	return out, nil
-}
-
-// split makes groups of about size bytes, large files cut by ranges. There is always a group: one without files has no rows.
-func split(files []*wire.File, size int64) [][]*wire.File {
-	var out [][]*wire.File
-	var group []*wire.File
-	var filled int64
-	for _, f := range files {
-		if f.Size > size+size/2 {
-			n := (f.Size + size - 1) / size
-			for i := range n {
-				part := proto.CloneOf(f)
-				part.Start, part.Length = i*f.Size/n, (i+1)*f.Size/n-i*f.Size/n
-				out = append(out, []*wire.File{part})
-			}
-			continue
-		}
-		if filled += f.Size; filled > size && len(group) > 0 {
-			out, group, filled = append(out, group), nil, f.Size
-		}
-		group = append(group, f)
-	}
-	if len(group) > 0 || len(out) == 0 {
-		out = append(out, group)
-	}
-	return out
 }
 
 func localPath(location string) (string, error) {

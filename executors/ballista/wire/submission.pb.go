@@ -350,7 +350,9 @@ type Relation struct {
 	// An upper bound, for the optimiser.
 	Rows int64 `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
 	// What there is to read, one group a task; not needed by Describe.
-	Groups        []*TaskGroup `protobuf:"bytes,4,rep,name=groups,proto3" json:"groups,omitempty"`
+	Groups []*TaskGroup `protobuf:"bytes,4,rep,name=groups,proto3" json:"groups,omitempty"`
+	// How many rows meet the statement's own conditions, guessed by the form of these.
+	Expected      int64 `protobuf:"varint,5,opt,name=expected,proto3" json:"expected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -411,6 +413,13 @@ func (x *Relation) GetGroups() []*TaskGroup {
 		return x.Groups
 	}
 	return nil
+}
+
+func (x *Relation) GetExpected() int64 {
+	if x != nil {
+		return x.Expected
+	}
+	return 0
 }
 
 type TaskGroup struct {
@@ -2210,12 +2219,13 @@ const file_submission_proto_rawDesc = "" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x10\n" +
 	"\x03sql\x18\x02 \x01(\tR\x03sql\x12=\n" +
 	"\trelations\x18\x03 \x03(\v2\x1f.gatehouse.ballista.v1.RelationR\trelations\x12\x1a\n" +
-	"\bdeadline\x18\x04 \x01(\x03R\bdeadline\"\x84\x01\n" +
+	"\bdeadline\x18\x04 \x01(\x03R\bdeadline\"\xa0\x01\n" +
 	"\bRelation\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\fR\x06schema\x12\x12\n" +
 	"\x04rows\x18\x03 \x01(\x03R\x04rows\x128\n" +
-	"\x06groups\x18\x04 \x03(\v2 .gatehouse.ballista.v1.TaskGroupR\x06groups\";\n" +
+	"\x06groups\x18\x04 \x03(\v2 .gatehouse.ballista.v1.TaskGroupR\x06groups\x12\x1a\n" +
+	"\bexpected\x18\x05 \x01(\x03R\bexpected\";\n" +
 	"\tTaskGroup\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\tR\x05token\"\xa8\x04\n" +

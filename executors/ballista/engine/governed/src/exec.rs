@@ -62,7 +62,7 @@ pub struct Scan {
     pub projection: Vec<usize>,
     /// The schema of those.
     pub schema: SchemaRef,
-    /// An upper bound, for the optimiser.
+    /// How many rows the optimiser plans with.
     pub rows: u64,
 }
 
@@ -157,8 +157,7 @@ impl ExecutionPlan for GovernedExec {
         let parts = args.partition().map_or(1, |_| self.properties.partitioning.partition_count().max(1));
         let mut s = Statistics::new_unknown(&self.scan.schema);
         s.num_rows = Precision::Inexact(self.scan.rows as usize / parts);
-        let width: usize = self.scan.schema.fields().iter().map(|f| width_of(f.data_type())).sum();
-        s.total_byte_size = Precision::Inexact((self.scan.rows as usize).saturating_mul(width) / parts);
+        s.total_byte_size = Precision::Inexact((self.scan.rows as usize).saturating_mul(width(&self.scan.schema)) / parts);
         Ok(Arc::new(s))
     }
 }
@@ -169,6 +168,11 @@ const TEXT: usize = 24;
 /// About how many bytes a value of a type takes.
 pub fn width_of(t: &arrow::datatypes::DataType) -> usize {
     t.primitive_width().unwrap_or(TEXT)
+}
+
+/// About how many bytes a row takes.
+pub fn width(schema: &SchemaRef) -> usize {
+    schema.fields().iter().map(|f| width_of(f.data_type())).sum()
 }
 
 /// The rows, up to an error when their job ends.

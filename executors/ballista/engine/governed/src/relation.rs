@@ -12,7 +12,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::exec::{GovernedExec, Scan};
+use crate::exec::{GovernedExec, Scan, width};
 use crate::payload;
 use crate::wire;
 
@@ -21,14 +21,17 @@ pub struct Relation {
     name: String,
     schema: SchemaRef,
     rows: u64,
+    expected: u64,
+    gathered: usize,
     groups: Vec<wire::TaskGroup>,
 }
 
 impl Relation {
-    /// Reads a relation of a statement.
-    pub fn new(r: wire::Relation) -> Result<Self> {
+    /// Reads a relation of a statement in which joins gather sides of up to so many bytes.
+    pub fn new(r: wire::Relation, gathered: usize) -> Result<Self> {
         let schema = payload::schema(&r.schema)?;
-        Ok(Self { name: r.name, schema, rows: r.rows.max(0) as u64, groups: r.groups })
+        let rows = r.rows.max(0) as u64;
+        Ok(Self { name: r.name, schema, rows, expected: rows.min(r.expected.max(0) as u64), gathered, groups: r.groups })
     }
 
     /// The relation's name.
@@ -41,10 +44,16 @@ impl Relation {
         self.rows
     }
 
-    /// How many of them meet the statement's own conditions, as a guess. They are conditions of the scan and no longer in the plan.
+    /// How many of them meet the statement's own conditions, as a guess by the form of these. They are conditions of the scan and no longer in the plan.
     pub fn expected(&self) -> u64 {
-        let payload = self.groups.first().and_then(|g| payload::Payload::decode(&g.payload).ok());
-        self.rows / 3u64.pow(payload.map_or(0, |p| p.pushed.len().min(6) as u32))
+        self.expected
+    }
+
+    /// How many rows the optimiser plans with: those that are expected. Where there may be more than a join gathers, it plans with more than
+    /// that, so that a join gathers none of them before they were counted.
+    fn planned(&self, schema: &SchemaRef) -> u64 {
+        let fit = (self.gathered / width(schema).max(1)) as u64;
+        if self.rows <= fit { self.expected } else { self.expected.max(fit + 1) }
     }
 }
 
@@ -78,7 +87,7 @@ impl TableProvider for Relation {
             partitions.push(Vec::new());
         }
         let schema = Arc::new(self.schema.project(&projection)?);
-        let scan = Scan { relation: self.name.clone(), schema, projection, rows: self.rows };
+        let scan = Scan { relation: self.name.clone(), rows: self.planned(&schema), schema, projection };
         Ok(Arc::new(GovernedExec::new(scan, MemorySourceConfig::try_new_exec(&partitions, row, None)?)))
     }
 }

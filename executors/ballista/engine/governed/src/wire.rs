@@ -21,6 +21,8 @@ pub struct Relation {
     pub rows: i64,
     #[prost(message, repeated, tag = "4")]
     pub groups: ::prost::alloc::vec::Vec<TaskGroup>,
+    #[prost(int64, tag = "5")]
+    pub expected: i64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskGroup {

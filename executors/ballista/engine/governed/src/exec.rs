@@ -62,7 +62,7 @@ pub struct Scan {
     pub projection: Vec<usize>,
     /// The schema of those.
     pub schema: SchemaRef,
-    /// How many rows the optimiser plans with.
+    /// An upper bound, for the optimiser.
     pub rows: u64,
 }
 
@@ -171,7 +171,7 @@ pub fn width_of(t: &arrow::datatypes::DataType) -> usize {
 }
 
 /// About how many bytes a row takes.
-pub fn width(schema: &SchemaRef) -> usize {
+fn width(schema: &SchemaRef) -> usize {
     schema.fields().iter().map(|f| width_of(f.data_type())).sum()
 }
 

@@ -12,7 +12,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use crate::exec::{GovernedExec, Scan, width};
+use crate::exec::{GovernedExec, Scan};
 use crate::payload;
 use crate::wire;
 
@@ -22,16 +22,15 @@ pub struct Relation {
     schema: SchemaRef,
     rows: u64,
     expected: u64,
-    gathered: usize,
     groups: Vec<wire::TaskGroup>,
 }
 
 impl Relation {
-    /// Reads a relation of a statement in which joins gather sides of up to so many bytes.
-    pub fn new(r: wire::Relation, gathered: usize) -> Result<Self> {
+    /// Reads a relation of a statement.
+    pub fn new(r: wire::Relation) -> Result<Self> {
         let schema = payload::schema(&r.schema)?;
         let rows = r.rows.max(0) as u64;
-        Ok(Self { name: r.name, schema, rows, expected: rows.min(r.expected.max(0) as u64), gathered, groups: r.groups })
+        Ok(Self { name: r.name, schema, rows, expected: rows.min(r.expected.max(0) as u64), groups: r.groups })
     }
 
     /// The relation's name.
@@ -47,13 +46,6 @@ impl Relation {
     /// How many of them meet the statement's own conditions, as a guess by the form of these. They are conditions of the scan and no longer in the plan.
     pub fn expected(&self) -> u64 {
         self.expected
-    }
-
-    /// How many rows the optimiser plans with: those that are expected. Where there may be more than a join gathers, it plans with more than
-    /// that, so that a join gathers none of them before they were counted.
-    fn planned(&self, schema: &SchemaRef) -> u64 {
-        let fit = (self.gathered / width(schema).max(1)) as u64;
-        if self.rows <= fit { self.expected } else { self.expected.max(fit + 1) }
     }
 }
 
@@ -87,7 +79,7 @@ impl TableProvider for Relation {
             partitions.push(Vec::new());
         }
         let schema = Arc::new(self.schema.project(&projection)?);
-        let scan = Scan { relation: self.name.clone(), rows: self.planned(&schema), schema, projection };
+        let scan = Scan { relation: self.name.clone(), rows: self.rows, schema, projection };
         Ok(Arc::new(GovernedExec::new(scan, MemorySourceConfig::try_new_exec(&partitions, row, None)?)))
     }
 }

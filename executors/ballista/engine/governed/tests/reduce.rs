@@ -9,7 +9,6 @@ use datafusion::logical_expr::{Expr, JoinType, LogicalPlan};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use governed::relation::Relation;
 use governed::{reduce, rewrite, session, wall, wire};
-use prost::Message;
 
 /// How many bytes of keys may be gathered.
 const BYTES: usize = 16 << 20;
@@ -20,11 +19,8 @@ fn relation(name: &str, rows: i64, conditions: bool) -> Relation {
     let schema = Schema::new(vec![field("k", DataType::Int64), field("s", DataType::Int64), field("n", DataType::Int32), field("t", DataType::Utf8)]);
     let mut bytes = Vec::new();
     StreamWriter::try_new(&mut bytes, &schema).unwrap().flush().unwrap();
-    let columns = (0..4).map(|i| wire::Column { value: Some(wire::column::Value::Raw(i)) }).collect();
-    let pushed = if conditions { vec!["k > 7".to_owned(); 3] } else { Vec::new() };
-    let payload = wire::Payload { read: bytes.clone(), schema: bytes.clone(), columns, pushed, ..Default::default() };
-    let groups = vec![wire::TaskGroup { payload: payload.encode_to_vec(), token: String::new() }];
-    Relation::new(wire::Relation { name: name.to_owned(), schema: bytes, rows, groups }).unwrap()
+    let expected = if conditions { rows / 27 } else { rows };
+    Relation::new(wire::Relation { name: name.to_owned(), schema: bytes, rows, groups: Vec::new(), expected }).unwrap()
 }
 
 fn context() -> SessionContext {

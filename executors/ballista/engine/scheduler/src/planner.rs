@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ballista_core::config::BallistaConfig;
 use datafusion::catalog::Session;
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
@@ -32,6 +31,9 @@ use governed::whole::WholeExec;
 
 use crate::replan::Replan;
 
+/// How many bytes of keys, as far as they are guessed, are worth it to leave rows out by them: each task makes its own table of them.
+const KEYS: usize = 8 << 20;
+
 /// DataFusion's planner between two steps of ours: what a join cannot use is left out, and what Ballista cannot make tasks of is made otherwise.
 #[derive(Debug)]
 pub struct Planner;
@@ -39,8 +41,7 @@ pub struct Planner;
 #[async_trait]
 impl QueryPlanner for Planner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let ballista = session.config_options().extensions.get::<BallistaConfig>().cloned().unwrap_or_default();
-        let plan = reduce::plan(plan.clone(), ballista.broadcast_join_threshold_bytes())?;
+        let plan = reduce::plan(plan.clone(), KEYS)?;
         let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan, session).await?;
         let plan = plan.transform_up(|node| {
             if node.is::<UnionExec>() {

@@ -1,6 +1,5 @@
 //! A statement of a gateway as a plan.
 
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow_flight::{IpcMessage, SchemaAsIpc};
@@ -23,32 +22,22 @@ use crate::config::Shuffles;
 use crate::planner::Planner;
 use crate::watch;
 
-/// How large the side of a join may be, in bytes, that goes whole to each task of the other side, at least and at most. Each task makes its own table
-/// of it.
-const GATHERED: RangeInclusive<usize> = 16 << 20..=64 << 20;
-
-/// How many times larger than that the smaller side may be guessed to be, to be run and measured before the other one is shuffled. No core waits
-/// for it: the tasks of one side are as many as those of both together.
-const MEASURED: usize = 1 << 10;
+/// How large the side of a join may be, in bytes, that goes whole to each task of the other side. Each makes its own table of it.
+const GATHERED: usize = 16 << 20;
 
 /// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
 pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<SessionContext>, LogicalPlan)> {
     if s.query.is_empty() {
         return Err(DataFusionError::Plan("a statement without id".to_owned()));
     }
-    let gathered = gathered(&s.relations);
     let config = session::configure(SessionConfig::new_with_ballista())
         .with_option_extension(Run { deadline: s.deadline.max(0) as u64, share: share(&s) })
         .with_target_partitions(shuffles.partitions)
         // A plan is made again after each stage, and stages that have run are in it: their joins keep their sides.
         .set_bool("datafusion.optimizer.join_reordering", false)
-        // Relations count the statement's conditions in; that these are in the plan as well makes nothing fewer.
-        .set_usize("datafusion.optimizer.default_filter_selectivity", 100)
         .with_ballista_use_tls(true)
         .set_str("ballista.shuffle.compression.codec", shuffles.compression.name())
-        .set_usize("ballista.optimizer.broadcast_join_threshold_bytes", gathered)
-        .set_usize("ballista.optimizer.stage_build_side_max_estimate_multiple", MEASURED)
-        .set_usize("ballista.optimizer.stage_build_side_min_probe_ratio", 1)
+        .set_usize("ballista.optimizer.broadcast_join_threshold_bytes", GATHERED)
         .set_usize("ballista.scheduler.max_partitions_per_task", 1);
     let state = session::builder(config)
         .with_session_id(s.query)
@@ -57,19 +46,12 @@ pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<Session
         .build();
     let context = SessionContext::new_with_state(state);
     for r in s.relations {
-        let relation = Relation::new(r, gathered)?;
+        let relation = Relation::new(r)?;
         context.register_table(relation.name().to_owned(), Arc::new(relation))?;
     }
     let plan = rewrite::plan(context.state().create_logical_plan(&s.sql).await?)?;
     wall::check(&plan)?;
     Ok((Arc::new(context), plan))
-}
-
-/// How large a side that is gathered may be, within its bounds: a byte for each row of the largest relation, which has a good number of bytes a row to
-/// move otherwise, and not many tasks.
-fn gathered(relations: &[wire::Relation]) -> usize {
-    let rows = relations.iter().map(|r| r.rows.max(0) as usize).max().unwrap_or_default();
-    rows.clamp(*GATHERED.start(), *GATHERED.end())
 }
 
 /// Whose share a statement takes: that of the user for whom its first task group is. Those without tables share one.

@@ -239,7 +239,7 @@ func TestClusterExplains(t *testing.T) {
 	const want = `executor the cluster
   stages    as planned before the first one; they are planned again after each one
 stage 1
-  tasks     about one for each 32 MiB of files
+  tasks     about 2 for each core, of 32 to 256 MiB of files each
   SortShuffleWriterExec
     AggregateExec
       FilterExec

@@ -37,14 +37,19 @@ func folderOf(t testing.TB, set tpc.Set) string {
 	return dir
 }
 
+// overBoth is the cluster, whose tasks read so many bytes, and the other executor, over a benchmark's tables.
+func overBoth(t testing.TB, set tpc.Set, groupBytes int64) (distributed, local *executortest.Pipeline) {
+	t.Helper()
+	c, dir := sharedCluster(t), folderOf(t, set)
+	distributed = executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = groupBytes }), dir, string(set))
+	return distributed, executortest.Over(t, inProcess(t), dir, string(set))
+}
+
 // benchmark compares the cluster with the other executor, query by query, under each policy.
 func benchmark(t *testing.T, set tpc.Set, queries int, under []demands) {
 	t.Helper()
-	c := sharedCluster(t)
-	dir := folderOf(t, set)
 	// Small groups, so that both executors read each larger table.
-	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 20 }), dir, string(set))
-	local := executortest.Over(t, inProcess(t), dir, string(set))
+	distributed, local := overBoth(t, set, 4<<20)
 	files, err := filepath.Glob("../../classify/testdata/queries/" + string(set) + "/*.sql")
 	if err != nil || len(files) != queries {
 		t.Fatalf("%d queries, %v", len(files), err)

@@ -12,8 +12,8 @@ import (
 // statements with errors of their own fail or do not. Of the size of values the scheduler is told nothing: it goes by their types.
 func estimate(r *plan.Relation) int64 { return cmp.Or(r.Scan.Rough, r.Scan.Rows) }
 
-// expected is how many of them meet the statement's own conditions on the relation, by the form of these alone. It decides which side of a join
-// runs first; what that really has is measured before more is made of it.
+// expected is how many of them meet the statement's own conditions on the relation, by the form of these alone. It says of which relations keys are
+// few enough to leave out rows by.
 func expected(r *plan.Relation) int64 {
 	share := 1.0
 	for _, n := range r.Pushed {

@@ -31,10 +31,7 @@ var keysWithNull = executortest.Policy{
 
 // TestRowsLeftOut: rows that a join cannot use are left out before they are moved, where these are many, and no result is another one for that.
 func TestRowsLeftOut(t *testing.T) {
-	c := sharedCluster(t)
-	dir := folderOf(t, tpc.TPCH)
-	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 20 }), dir, string(tpc.TPCH))
-	local := executortest.Over(t, inProcess(t), dir, string(tpc.TPCH))
+	distributed, local := overBoth(t, tpc.TPCH, 4<<20)
 	x := distributed.Executor.(*Executor)
 	const (
 		orders   = "FROM orders o WHERE o_orderdate >= DATE '1992-01-03' AND o_orderdate < DATE '1992-01-10' AND "
@@ -124,10 +121,7 @@ func rowsOf(j Job, table string) (read, moved int64) {
 
 // TestRowsLeftOutAnyhow: forms of joins, of where their keys come from, and of what is cut, each with each. Without GATEHOUSE_PROBES=all, some of them.
 func TestRowsLeftOutAnyhow(t *testing.T) {
-	c := sharedCluster(t)
-	dir := folderOf(t, tpc.TPCH)
-	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 20 }), dir, string(tpc.TPCH))
-	local := executortest.Over(t, inProcess(t), dir, string(tpc.TPCH))
+	distributed, local := overBoth(t, tpc.TPCH, 4<<20)
 	// With a key k that has NULL, and a number v.
 	keys := []string{
 		"SELECT p_partkey AS k, p_size AS v FROM part WHERE p_size = 7 AND p_brand = 'Brand#13'",
@@ -168,19 +162,6 @@ func TestRowsLeftOutAnyhow(t *testing.T) {
 	}
 	for i := 0; i < len(keys)*len(rows)*len(joins); i += every {
 		join := joins[i/len(keys)/len(rows)]
-		text := fmt.Sprintf(join, keys[i%len(keys)], rows[i/len(keys)%len(rows)])
-		t.Run(text, func(t *testing.T) {
-			for _, d := range []executortest.Policy{nil, keysWithNull} {
-				want, err := local.Rows(t.Context(), text, d)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := distributed.Rows(t.Context(), text, d)
-				if err != nil {
-					t.Fatalf("%v (%v)", err, errors.Unwrap(err))
-				}
-				compare(t, got, want)
-			}
-		})
+		agree(t, distributed, local, keysWithNull, fmt.Sprintf(join, keys[i%len(keys)], rows[i/len(keys)%len(rows)]))
 	}
 }

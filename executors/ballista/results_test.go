@@ -75,10 +75,7 @@ func TestFits(t *testing.T) {
 
 // A result of more parts than are asked for at once comes whole, and in its order if it has one.
 func TestManyParts(t *testing.T) {
-	c := sharedCluster(t)
-	dir := folderOf(t, tpc.TPCH)
-	distributed := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 1 << 20 }), dir, string(tpc.TPCH))
-	local := executortest.Over(t, inProcess(t), dir, string(tpc.TPCH))
+	distributed, local := overBoth(t, tpc.TPCH, 1<<20)
 	for text, ordered := range map[string]bool{
 		"SELECT l_orderkey, l_linenumber, l_comment FROM lineitem WHERE l_linenumber = 2":                                   false,
 		"SELECT l_orderkey, l_linenumber, l_comment FROM lineitem WHERE l_linenumber = 2 ORDER BY l_comment, l_orderkey, 2": true,

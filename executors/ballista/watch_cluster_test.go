@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"gatehouse/executors"
 	"gatehouse/executors/ballista/wire"
 	"gatehouse/executors/executortest"
 )
@@ -13,15 +12,8 @@ import (
 // A job is listed while it runs, with what it has done so far, and one that is given up ends as cancelled, with its last words.
 func TestJobsAreWatched(t *testing.T) {
 	c := startCluster(t)
-	var x *Executor
-	open := c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 })
-	p := executortest.Zoo(t, func(parts executortest.Parts) (executors.Executor, error) {
-		made, err := open(parts)
-		if err == nil {
-			x = made.(*Executor)
-		}
-		return made, err
-	})
+	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 }))
+	x := p.Executor.(*Executor)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -71,15 +63,8 @@ func TestJobsAreWatched(t *testing.T) {
 // operators then than the stage.
 func TestRowsOfStages(t *testing.T) {
 	c := startCluster(t)
-	var x *Executor
-	open := c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 })
-	p := executortest.Zoo(t, func(parts executortest.Parts) (executors.Executor, error) {
-		made, err := open(parts)
-		if err == nil {
-			x = made.(*Executor)
-		}
-		return made, err
-	})
+	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 }))
+	x := p.Executor.(*Executor)
 	const t1, none = " FROM v2_many_row_groups", "(SELECT id FROM v2_many_row_groups WHERE abs(id) < 0 GROUP BY id)"
 	for _, text := range []string{
 		"SELECT id" + t1 + " WHERE id < 20 UNION ALL SELECT a.id" + t1 + " a JOIN " + none + " b ON a.id = b.id UNION ALL SELECT max(id)" + t1 + " GROUP BY id % 3",

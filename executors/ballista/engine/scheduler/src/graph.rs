@@ -30,6 +30,8 @@ use datafusion::prelude::SessionConfig;
 use governed::failure;
 use tokio::sync::RwLock;
 
+use crate::replan::Exchange;
+
 /// How many stages may exchange nothing: more than any statement has joins and windows that end this by themselves, as other stages end.
 const LAPS: usize = 32;
 
@@ -128,21 +130,15 @@ fn nothing(plan: &dyn ExecutionPlan) -> bool {
     plan.downcast_ref::<EmptyExec>().is_some() || plan.downcast_ref::<RepartitionExec>().is_some_and(|r| nothing(r.input().as_ref()))
 }
 
-/// Whether a plan has a stage that has run in another number of parts than it was run in. Exchanges, too, are known in words alone.
+/// Whether a plan has a stage that has run in another number of parts than it was run in, or one of which that cannot be known.
 fn changed(plan: &Arc<dyn ExecutionPlan>, stages: &HashMap<usize, ExecutionStage>) -> bool {
-    if plan.name() != "ExchangeExec" {
-        return plan.children().into_iter().any(|input| changed(input, stages));
-    }
-    let words = displayable(plan.as_ref()).one_line().to_string();
-    if !words.contains("stage_resolved=true") {
-        return plan.children().into_iter().any(|input| changed(input, stages));
-    }
-    // One by keys has the parts that the keys make, and one that is gathered has one.
-    let kept = !words.starts_with("ExchangeExec: partitioning=None,") || words.contains("broadcast=true");
-    let id = words.split_once("stage_id=").and_then(|(_, rest)| rest.split(',').next()?.parse().ok());
-    match id.and_then(|id: usize| stages.get(&id)) {
-        Some(ExecutionStage::Successful(s)) => !kept && s.partitions != plan.properties().partitioning.partition_count(),
-        _ => true,
+    match Exchange::of(plan) {
+        Some(e) if e.resolved => match e.stage.and_then(|id| stages.get(&id)) {
+            Some(ExecutionStage::Successful(s)) => e.parts_of_input && s.partitions != plan.properties().partitioning.partition_count(),
+            _ => true,
+        },
+        None if Exchange::is(plan) => true,
+        _ => plan.children().into_iter().any(|input| changed(input, stages)),
     }
 }
 

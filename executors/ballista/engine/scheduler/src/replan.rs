@@ -37,7 +37,7 @@ impl Again for Replan {
 fn keep(was: &Arc<dyn ExecutionPlan>, is: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let mut begun = HashMap::new();
     was.apply(|node| {
-        if let Some(Exchange { id, begun: true }) = Exchange::of(node) {
+        if let Some(Exchange { id, stage: Some(_), .. }) = Exchange::of(node) {
             begun.insert(id, Arc::clone(node));
         }
         Ok(TreeNodeRecursion::Continue)
@@ -50,20 +50,41 @@ fn keep(was: &Arc<dyn ExecutionPlan>, is: Arc<dyn ExecutionPlan>) -> Result<Arc<
 }
 
 /// The end of a stage in a plan. Ballista keeps its type to itself, and says this of it in words alone.
-struct Exchange {
+#[derive(Debug, PartialEq)]
+pub struct Exchange {
+    /// Its number in the plan.
     id: usize,
-    begun: bool,
+    /// That of its stage, once it has begun.
+    pub stage: Option<usize>,
+    /// Whether its stage has ended.
+    pub resolved: bool,
+    /// Whether its rows are in the parts of its input: neither by keys nor gathered.
+    pub parts_of_input: bool,
 }
 
 impl Exchange {
-    fn of(node: &Arc<dyn ExecutionPlan>) -> Option<Self> {
-        if node.name() != "ExchangeExec" {
+    /// Reads the words of one; none if the node is another, or the words are others.
+    pub fn of(node: &Arc<dyn ExecutionPlan>) -> Option<Self> {
+        if !Self::is(node) {
             return None;
         }
         let words = displayable(node.as_ref()).one_line().to_string();
         // In front of that are expressions of the statement.
-        let (id, rest) = words.rsplit_once(", plan_id=")?.1.split_once(", stage_id=")?;
-        Some(Self { id: id.parse().ok()?, begun: !rest.starts_with("pending,") })
+        let (front, rest) = words.trim_end().rsplit_once(", plan_id=")?;
+        let mut rest = rest.split(", ");
+        let id = rest.next()?.parse().ok()?;
+        let stage = match rest.next()?.strip_prefix("stage_id=")? {
+            "pending" => None,
+            stage => Some(stage.parse().ok()?),
+        };
+        let resolved = rest.next()?.strip_prefix("stage_resolved=")? == "true";
+        let parts_of_input = front == "ExchangeExec: partitioning=None" && !rest.any(|w| w == "broadcast=true");
+        Some(Self { id, stage, resolved, parts_of_input })
+    }
+
+    /// Whether a node is one, whatever its words are.
+    pub fn is(node: &Arc<dyn ExecutionPlan>) -> bool {
+        node.name() == "ExchangeExec"
     }
 }
 
@@ -177,6 +198,17 @@ mod tests {
         assert!(!replanned(runs, runs), "one that runs is not");
         assert!(!replanned(ran, ran), "nor one that ran");
         assert!(replanned(runs, "plan_id=4, stage_id=1, stage_resolved=false"), "another one is");
+    }
+
+    #[test]
+    fn exchanges_in_words() {
+        let of = |words| Exchange::of(&(Arc::new(Stage(row(), words)) as Arc<dyn ExecutionPlan>));
+        let exchange = |stage, resolved| Some(Exchange { id: 3, stage, resolved, parts_of_input: false });
+        assert_eq!(of("plan_id=3, stage_id=pending, stage_resolved=false"), exchange(None, false));
+        assert_eq!(of("plan_id=3, stage_id=1, stage_resolved=true, coalesce=2 of 4, broadcast=true"), exchange(Some(1), true));
+        assert_eq!(of("plan_id=3, stage_id=soon, stage_resolved=true"), None);
+        assert_eq!(of("plan_id=3"), None);
+        assert_eq!(Exchange::of(&row()), None);
     }
 
     #[test]

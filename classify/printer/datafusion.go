@@ -98,7 +98,7 @@ func datafusionNumber(text string) (string, bool) {
 		return "", false
 	case err != nil:
 		return "CAST(" + text + ". AS DECIMAL(38, 0))", len(text) <= 38 && strings.Trim(text, "0123456789") == ""
-	case n > math.MinInt32 && n <= math.MaxInt32: // the least INTEGER is the negative of a BIGINT
+	case n >= math.MinInt32 && n <= math.MaxInt32:
 		return "CAST(" + text + " AS INT)", true
 	}
 	return text, true

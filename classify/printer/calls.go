@@ -34,6 +34,9 @@ func (p *printer) call(f *pgquery.FuncCall) {
 		p.marker(name, f.Args)
 		return
 	}
+	if len(f.Args) == 1 || name == "ifnull" {
+		p.alone(f.Args...)
+	}
 	if form := p.d.rewrites[name]; form != "" {
 		p.rewritten(form, f)
 		return
@@ -141,7 +144,7 @@ func (p *printer) rewritten(form string, f *pgquery.FuncCall) {
 
 // part is what print prints, apart.
 func (p *printer) part(print func(*printer)) string {
-	inner := &printer{d: p.d, depth: p.depth}
+	inner := &printer{d: p.d, depth: p.depth, wide: p.wide}
 	print(inner)
 	text, err := inner.result()
 	if err != nil && p.err == nil {

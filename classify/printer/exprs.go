@@ -1,6 +1,7 @@
 package printer
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,7 +51,7 @@ func (p *printer) expr(n *pgquery.Node) {
 		p.columnRef(t.ColumnRef)
 	case *pgquery.Node_AConst:
 		if text, ok := number(t.AConst); ok && p.d.number != nil {
-			p.number(text)
+			p.number(text, slices.Contains(p.wide, t.AConst))
 			return
 		}
 		p.constant(t.AConst)
@@ -78,6 +79,7 @@ func (p *printer) expr(n *pgquery.Node) {
 	case *pgquery.Node_CaseExpr:
 		p.caseExpr(t.CaseExpr)
 	case *pgquery.Node_CoalesceExpr:
+		p.alone(t.CoalesceExpr.Args...)
 		p.args("coalesce", t.CoalesceExpr.Args)
 	case *pgquery.Node_MinMaxExpr:
 		p.minMax(t.MinMaxExpr)
@@ -142,8 +144,11 @@ func number(c *pgquery.A_Const) (string, bool) {
 }
 
 // number prints a numeric literal with the type that it has in a classified tree.
-func (p *printer) number(text string) {
+func (p *printer) number(text string, wide bool) {
 	out, ok := p.d.number(text)
+	if wide {
+		out = text
+	}
 	if !ok || strings.Trim(text, "0123456789.eE+-") != "" {
 		p.fail("a number")
 	}
@@ -260,6 +265,11 @@ func (p *printer) modifier(n *pgquery.Node) {
 }
 
 func (p *printer) caseExpr(c *pgquery.CaseExpr) {
+	values := []*pgquery.Node{c.Defresult} // is the first one
+	for _, a := range c.Args {
+		values = append(values, a.GetCaseWhen().GetResult())
+	}
+	p.alone(values...)
 	p.put("CASE ")
 	if c.Arg != nil {
 		p.operand(c.Arg)
@@ -302,8 +312,10 @@ func (p *printer) minMax(m *pgquery.MinMaxExpr) {
 	}
 	switch m.Op {
 	case pgquery.MinMaxOp_IS_GREATEST:
+		p.alone(m.Args...)
 		p.args(name("greatest"), m.Args)
 	case pgquery.MinMaxOp_IS_LEAST:
+		p.alone(m.Args...)
 		p.args(name("least"), m.Args)
 	default:
 		p.fail("%v", m.Op)

@@ -23,6 +23,7 @@ func (p *printer) operator(e *pgquery.A_Expr) {
 	}
 	switch e.Kind {
 	case pgquery.A_Expr_Kind_AEXPR_OP:
+		p.alone(e.Lexpr, e.Rexpr)
 		if f := p.d.calls[name]; f != "" && e.Lexpr != nil {
 			p.args(f, []*pgquery.Node{e.Lexpr, e.Rexpr})
 			return

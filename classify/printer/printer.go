@@ -53,6 +53,7 @@ type printer struct {
 	b     strings.Builder
 	depth int
 	err   error
+	wide  []*pgquery.A_Const // see alone
 }
 
 func (p *printer) result() (string, error) {

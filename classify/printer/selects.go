@@ -24,6 +24,7 @@ func (p *printer) selectStmt(s *pgquery.SelectStmt) {
 	case s.Op != pgquery.SetOperation_SETOP_NONE:
 		p.fail("set operation %v", s.Op)
 	case len(s.ValuesLists) > 0:
+		p.columnsAlone(s.ValuesLists)
 		p.put("VALUES ")
 		p.list(s.ValuesLists, func(n *pgquery.Node) {
 			p.put("(")
@@ -200,6 +201,7 @@ func (p *printer) target(n *pgquery.Node) {
 		p.star(f)
 		return
 	}
+	p.alone(t.Val)
 	p.expr(t.Val)
 	if t.Name != "" {
 		p.put(" AS ")

@@ -110,7 +110,7 @@ func New(c Config) (*Executor, error) {
 		return nil, errors.Join(fmt.Errorf("ballista: register metrics: %w", err), client.close())
 	}
 	return &Executor{
-		config: c, client: client, capacity: &capacity{members: client.members, now: c.Now},
+		config: c, client: client, capacity: newCapacity(client.members, c.Now),
 		watch: newWatch(c.Now, c.Log, metrics, client.watch), open: map[*Prepared]struct{}{},
 	}, nil
 }

@@ -3,7 +3,6 @@ package ballista
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -26,16 +25,25 @@ const censusAge = 30 * time.Second
 type capacity struct {
 	members func(context.Context) (*wire.Members, error)
 	now     func() time.Time
+	turn    chan struct{} // holds one while somebody looks or asks, whose the rest is
 
-	mu    sync.Mutex
 	cores int64
 	until time.Time
 }
 
-// of returns the number of cores, or the last one known. A scheduler that does not answer will say so when it gets the statement.
-func (c *capacity) of(ctx context.Context) int64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func newCapacity(members func(context.Context) (*wire.Members, error), now func() time.Time) *capacity {
+	return &capacity{members: members, now: now, turn: make(chan struct{}, 1)}
+}
+
+// of returns the number of cores, or the last one known: a scheduler that does not answer will say so when it gets the statement. One statement asks and the
+// others wait for the answer, each until its own end, which is the only error.
+func (c *capacity) of(ctx context.Context) (int64, error) {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	defer func() { <-c.turn }()
 	if now := c.now(); !now.Before(c.until) {
 		if m, err := c.members(ctx); err == nil {
 			c.cores, c.until = 0, now.Add(censusAge)
@@ -44,22 +52,26 @@ func (c *capacity) of(ctx context.Context) int64 {
 			}
 		}
 	}
-	return max(c.cores, 1)
+	return max(c.cores, 1), ctx.Err()
 }
 
-// groupBytes is how much of a relation one task reads, about.
-func (x *Executor) groupBytes(ctx context.Context, files []*wire.File) int64 {
+// groupBytes is how much of a relation one task reads, about. The only error is the end of ctx.
+func (x *Executor) groupBytes(ctx context.Context, files []*wire.File) (int64, error) {
 	if x.config.GroupBytes > 0 {
-		return x.config.GroupBytes
+		return x.config.GroupBytes, nil
 	}
 	var all int64
 	for _, f := range files {
 		all += f.Size
 	}
 	if all <= leastGroup {
-		return leastGroup
+		return leastGroup, nil
 	}
-	return min(max(all/(tasksForCore*x.capacity.of(ctx)), leastGroup), mostGroup)
+	cores, err := x.capacity.of(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return min(max(all/(tasksForCore*cores), leastGroup), mostGroup), nil
 }
 
 // groupWords is groupBytes for people. It says nothing of the files that there are.

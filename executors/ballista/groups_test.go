@@ -2,7 +2,9 @@ package ballista
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -33,13 +35,13 @@ func TestGroupBytes(t *testing.T) {
 			}
 			return out, nil
 		}
-		x := &Executor{config: Config{GroupBytes: c.configured}, capacity: &capacity{members: members, now: time.Now}}
+		x := &Executor{config: Config{GroupBytes: c.configured}, capacity: newCapacity(members, time.Now)}
 		var files []*wire.File
 		for _, n := range c.files {
 			files = append(files, &wire.File{Size: n})
 		}
-		if got := x.groupBytes(t.Context(), files); got != c.want {
-			t.Errorf("%s: %d bytes a task, want %d", name, got, c.want)
+		if got, err := x.groupBytes(t.Context(), files); got != c.want || err != nil {
+			t.Errorf("%s: %d bytes a task, %v, want %d", name, got, err, c.want)
 		}
 	}
 }
@@ -48,10 +50,10 @@ func TestGroupBytes(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	now, asked := time.Unix(0, 0), 0
 	var down error
-	c := &capacity{now: func() time.Time { return now }, members: func(context.Context) (*wire.Members, error) {
+	c := newCapacity(func(context.Context) (*wire.Members, error) {
 		asked++
 		return &wire.Members{Executors: []*wire.Member{{Cores: int32(asked)}}}, down
-	}}
+	}, func() time.Time { return now })
 	for _, step := range []struct {
 		after time.Duration
 		down  error
@@ -66,8 +68,64 @@ func TestCapacity(t *testing.T) {
 		{0, nil, 5, 5},
 	} {
 		now, down = now.Add(step.after), step.down
-		if got := c.of(t.Context()); got != step.want || asked != step.asked {
-			t.Errorf("at %v: %d cores after %d questions, want %d after %d", now, got, asked, step.want, step.asked)
+		if got, err := c.of(t.Context()); got != step.want || asked != step.asked || err != nil {
+			t.Errorf("at %v: %d cores after %d questions, want %d after %d: %v", now, got, asked, step.want, step.asked, err)
 		}
+	}
+}
+
+// TestCapacityOfSilence: where the scheduler takes a connection and says nothing, each statement ends with its own deadline, also while another one waits for the
+// answer; and the one that waits asks by itself when the other one has ended.
+func TestCapacityOfSilence(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	client, err := newClient(l.Addr().String(), new(tls.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.close() }()
+	asked := make(chan struct{}, 2)
+	x := &Executor{capacity: newCapacity(func(ctx context.Context) (*wire.Members, error) {
+		asked <- struct{}{}
+		return client.members(ctx)
+	}, time.Now)}
+	files := []*wire.File{{Size: 1 << 30}}
+
+	patient, stop := context.WithTimeout(t.Context(), 15*time.Second)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := x.groupBytes(patient, files)
+		ended <- err
+	}()
+	<-asked
+	for range 2 {
+		hasty, end := context.WithTimeout(t.Context(), time.Millisecond)
+		if _, err := x.groupBytes(hasty, files); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a statement behind another one: %v", err)
+		}
+		end()
+	}
+	if patient.Err() != nil {
+		t.Error("it ended with the other one")
+	}
+
+	waiting, end := context.WithCancel(t.Context())
+	next := make(chan error, 1)
+	go func() {
+		_, err := x.groupBytes(waiting, files)
+		next <- err
+	}()
+	stop()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that asked: %v", err)
+	}
+	<-asked
+	end()
+	if err := <-next; !errors.Is(err, context.Canceled) {
+		t.Errorf("the next one: %v", err)
 	}
 }

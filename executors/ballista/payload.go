@@ -70,7 +70,11 @@ func (x *Executor) relations(ctx context.Context, p *plan.Plan) ([]*wire.Relatio
 		if err != nil {
 			return nil, err
 		}
-		for n, group := range split(files, x.groupBytes(ctx, files)) {
+		size, err := x.groupBytes(ctx, files)
+		if err != nil {
+			return nil, err
+		}
+		for n, group := range split(files, size) {
 			g, err := x.taskGroup(ctx, p, r, group, where, fmt.Sprintf("%s.%s.%d", r.Task.ID, run, n))
 			if err != nil {
 				return nil, err

@@ -345,19 +345,36 @@ func TestDocsMetrics(t *testing.T) {
 	}
 }
 
-// The documents are short, and their links lead somewhere.
+// The documents are short, and their links lead somewhere: to a file, and to a heading of it.
 func TestDocsLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[^)]*)?\)`)
-	for file, text := range documents(t) {
+	link := regexp.MustCompile(`\]\(([^)#:\s]*)(?:#([^)]*))?\)`)
+	docs := documents(t)
+	for file, text := range docs {
 		if n := strings.Count(text, "\n"); n > 250 {
 			t.Errorf("%s has %d lines", file, n)
 		}
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join("../..", filepath.Dir(file), m[1])); err != nil {
+			to := file
+			if m[1] != "" {
+				to = filepath.Join(filepath.Dir(file), m[1])
+			}
+			if _, err := os.Stat(filepath.Join("../..", to)); err != nil {
 				t.Errorf("%s links to %s: %v", file, m[1], err)
+			} else if m[2] != "" && !slices.Contains(headings(docs[to]), m[2]) {
+				t.Errorf("%s links to %s of %s, which has no such heading", file, m[2], to)
 			}
 		}
 	}
+}
+
+// headings are the names by which a document's headings are linked to.
+func headings(text string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		plain := regexp.MustCompile("[^a-z0-9 _-]").ReplaceAllString(strings.ToLower(m[1]), "")
+		out = append(out, strings.ReplaceAll(plain, " ", "-"))
+	}
+	return out
 }
 
 // What docs/security.md and the decisions call a proof is a test or target that exists.
@@ -383,7 +400,7 @@ func TestDocsProofs(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := 0
-	for _, file := range []string{"docs/security.md", "docs/decisions.md", "docs/decisions-cluster.md", "docs/clients.md"} {
+	for _, file := range []string{"docs/security.md", "docs/decisions.md", "docs/decisions-cluster.md", "docs/cluster.md", "docs/cluster-operations.md", "docs/clients.md"} {
 		for _, m := range regexp.MustCompile("`([a-z/]+)\\s+((?:Test|Fuzz)\\w+)`").FindAllStringSubmatch(docs[file], -1) {
 			named++
 			if !all[m[1]+" "+m[2]] {

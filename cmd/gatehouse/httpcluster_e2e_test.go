@@ -289,7 +289,7 @@ func clusterMetrics(t *testing.T, text string) {
 		slices.Sort(out)
 		return slices.Compact(out)
 	}
-	have, told := names(`(?m)^# TYPE (gatehouse_cluster_\w+) `, text), names("`(gatehouse_cluster_\\w+)`", documents(t)["docs/cluster.md"])
+	have, told := names(`(?m)^# TYPE (gatehouse_cluster_\w+) `, text), names("`(gatehouse_cluster_\\w+)`", documents(t)["docs/cluster-operations.md"])
 	if !slices.Equal(have, told) {
 		t.Errorf("/metrics has %q, the document %q", have, told)
 	}

@@ -17,9 +17,10 @@ type allow struct {
 	pos       int // of the nearest node around that has one
 	depth     int
 	// placed holds the stars and markers that the node above has found to be in their place. They are refused elsewhere.
-	placed map[any]bool
-	steep  bool // there is a LIKE that becomes a regular expression
-	folded bool // there is a COLLATE, which such an expression does not know
+	placed  map[any]bool
+	windows int  // definitions of windows around
+	steep   bool // there is a LIKE that becomes a regular expression
+	folded  bool // there is a COLLATE, which such an expression does not know
 }
 
 func newAllow() *allow {
@@ -68,6 +69,10 @@ func (a *allow) message(m proto.Message) error {
 	}
 	if err := a.inspect(m); err != nil {
 		return err
+	}
+	if w, ok := m.(*pgquery.WindowDef); ok && w.Name != QualifyWindow {
+		a.windows++
+		defer func() { a.windows-- }()
 	}
 	for i := range l.fields {
 		f := &l.fields[i]
@@ -342,6 +347,9 @@ func (a *allow) call(n *pgquery.FuncCall) error {
 		case n.AggFilter != nil || n.AggDistinct || n.AggOrder != nil || n.AggWithinGroup:
 			return a.refuse("an aggregate's clause after function " + name)
 		}
+	}
+	if n.Over != nil && a.windows > 0 {
+		return a.refuse("a window function inside of a window's definition, also in a subquery there")
 	}
 	if isShim(name) && len(n.Args) > 0 {
 		return a.refuse("an argument of " + name)

@@ -33,6 +33,7 @@ type binder struct {
 	classes  map[classed]Class // once the dates are found
 	found    [][]Conjunct
 	edits    edits
+	tests    []test
 	defining *pgquery.WindowDef
 	depth    int
 	nearest  bool // there is an ASOF join

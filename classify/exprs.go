@@ -169,6 +169,9 @@ func (b *binder) subLink(l *pgquery.SubLink, s *scope) (need, error) {
 	if err != nil {
 		return need{}, err
 	}
+	if l.Testexpr != nil && s.up != nil {
+		b.tests = append(b.tests, test{l, s})
+	}
 	switch l.SubLinkType {
 	case pgquery.SubLinkType_EXISTS_SUBLINK:
 	case pgquery.SubLinkType_ANY_SUBLINK, pgquery.SubLinkType_ALL_SUBLINK, pgquery.SubLinkType_EXPR_SUBLINK, pgquery.SubLinkType_ARRAY_SUBLINK:

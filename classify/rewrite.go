@@ -10,6 +10,7 @@ import (
 // edits is what a rewrite changes in the tree, other than the tables.
 type edits struct {
 	drop  map[*pgquery.ColumnRef]int          // qualifiers that only a table has
+	outer map[*pgquery.ColumnRef]bool         // columns that become subqueries, see outer.go
 	dates map[*pgquery.A_Expr]bool            // constants that become dates, see dates.go
 	names map[*pgquery.CommonTableExpr]string // new names of CTEs that hide one another
 	index map[*pgquery.RangeVar]int           // which table a mention is
@@ -24,6 +25,7 @@ func (b *binder) collectEdits(tree *pgquery.SelectStmt) {
 			b.edits.drop[c] = r.drop
 		}
 	}
+	b.findOuter()
 	b.edits.names = map[*pgquery.CommonTableExpr]string{}
 	taken := map[string]bool{}
 	for _, d := range b.walk.decls {
@@ -47,15 +49,16 @@ func (b *binder) collectEdits(tree *pgquery.SelectStmt) {
 
 // Rewrite returns a copy of the statement's tree in which table reference i reads names[i]. The alias stays, or becomes the
 // table's own name, so that every reference still means the same; schema.table.column becomes table.column, time travel
-// goes, and CTEs that hide one another get names of their own.
+// goes, CTEs that hide one another get names of their own, and columns of enclosing queries may become subqueries.
 func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 	tree := proto.Clone(b.tree).(*pgquery.SelectStmt)
 	if len(names) != len(b.rels) {
 		return nil
 	}
 	b.edits.castDates(b.tree, tree) // first, as it goes by the order of all nodes
-	refs := all[*pgquery.ColumnRef](tree)
+	refs, outer := all[*pgquery.ColumnRef](tree), map[*pgquery.ColumnRef]bool{}
 	for i, c := range all[*pgquery.ColumnRef](b.tree) {
+		outer[refs[i]] = b.edits.outer[c]
 		if k := b.edits.drop[c]; k > 0 {
 			refs[i].Fields = refs[i].Fields[k:]
 		}
@@ -73,6 +76,9 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 	for _, n := range all[*pgquery.Node](tree) {
 		if t := n.GetRangeTableSample(); t != nil {
 			n.Node = t.Relation.Node
+		}
+		if c := n.GetColumnRef(); outer[c] {
+			n.Node = asSubquery(c)
 		}
 	}
 	return tree

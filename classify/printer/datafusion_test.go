@@ -12,6 +12,12 @@ import (
 func TestDataFusion(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"SELECT 1", `SELECT CAST(1 AS INT)`},
+		{
+			"SELECT id FROM b WHERE (SELECT b.k) = 1 AND (SELECT k) IN (SELECT k FROM a) AND (SELECT max(k) FROM a) = 1 AND k = (SELECT k FROM a)",
+			`SELECT "id" FROM "b" WHERE ("b"."k" = CAST(1 AS INT)) AND ("k" IN (SELECT "k" FROM "a")) AND ((SELECT gw_sorted(max(gw_sortable("k"))) FROM "a") = CAST(1 AS INT)) ` +
+				`AND ("k" = (SELECT "k" FROM "a"))`,
+		},
+		{"SELECT a FROM t WHERE a = (SELECT b LIMIT 0) AND a = (SELECT DISTINCT b) AND a = (SELECT b WHERE c)", `SELECT "a" FROM "t" WHERE ("a" = (SELECT "b" LIMIT 0)) AND ("a" = (SELECT DISTINCT "b")) AND ("a" = (SELECT "b" WHERE "c"))`},
 		{"SELECT 3000000000", `SELECT 3000000000`},
 		{"SELECT -2147483648, a, abs(-2147483648) FROM t", `SELECT -2147483648, "a", "gw_abs"(-2147483648) FROM "t"`},
 		{"SELECT 7 * -2147483648, a * -2147483648, -2147483647 - 1 FROM t", `SELECT 7 * (-2147483648), "a" * (CAST(-2147483648 AS INT)), (CAST(-2147483647 AS INT)) - CAST(1 AS INT) FROM "t"`},

@@ -2,6 +2,7 @@ package printer
 
 import (
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 )
 
 // labels are the names that the parser gives to kinds whose name says nothing more.
@@ -223,6 +224,10 @@ func (p *printer) booleanTest(t *pgquery.BooleanTest) {
 }
 
 func (p *printer) subLink(s *pgquery.SubLink) {
+	if c := columnAlone(s); c != nil && p.d.closed {
+		p.columnRef(c)
+		return
+	}
 	switch s.SubLinkType {
 	case pgquery.SubLinkType_EXISTS_SUBLINK:
 		p.put("EXISTS ")
@@ -247,6 +252,20 @@ func (p *printer) subLink(s *pgquery.SubLink) {
 	p.put("(")
 	p.selectStmt(s.Subselect.GetSelectStmt())
 	p.put(")")
+}
+
+// columnAlone returns the column of (SELECT c), which is that column. DuckDB wants the one where DataFusion wants the other.
+func columnAlone(s *pgquery.SubLink) *pgquery.ColumnRef {
+	sel := s.Subselect.GetSelectStmt()
+	if s.SubLinkType != pgquery.SubLinkType_EXPR_SUBLINK || len(sel.GetTargetList()) != 1 {
+		return nil
+	}
+	c := sel.TargetList[0].GetResTarget().GetVal().GetColumnRef()
+	alone := &pgquery.SelectStmt{TargetList: sel.TargetList, LimitOption: sel.LimitOption, Op: pgquery.SetOperation_SETOP_NONE}
+	if len(c.GetFields()) == 0 || c.Fields[len(c.Fields)-1].GetAStar() != nil || !proto.Equal(sel, alone) {
+		return nil
+	}
+	return c
 }
 
 func (p *printer) comparison(s *pgquery.SubLink) {

@@ -31,7 +31,7 @@ func TestStatementsAlone(t *testing.T) {
 		"SELECT id" + t1 + " WHERE DATE '2020-01-01' + CAST(id AS INTEGER) BETWEEN '2020-01-03' AND DATE '2020-01-10' + INTERVAL '36' HOUR",
 		"SELECT id" + t1 + " WHERE DATE '2020-01-01' + CAST(id AS INTEGER) IN (DATE '2020-01-03' - INTERVAL '1' DAY, TIMESTAMP '2020-01-05 12:00:00')",
 		"SELECT CAST(id AS BIGINT) AS x, count(*) AS n" + t1 + " WHERE CAST(id AS BIGINT) < 9 GROUP BY CAST(id AS BIGINT) ORDER BY CAST(id AS BIGINT)",
-		"SELECT b.id" + t1 + " b WHERE b.id < 30 AND EXISTS (SELECT 1" + t1 + " c WHERE c.id = b.id + 1 AND (SELECT b.id) < c.id - (SELECT max(id)" + t1 + " WHERE id < 1))",
+		"SELECT b.id" + t1 + " b WHERE b.id < 30 AND EXISTS (SELECT 1" + t1 + " c WHERE c.id = b.id + 1 AND (SELECT b.id) < c.id)",
 		"SELECT v.a, v.b FROM (VALUES (1, 'x'), (2, NULL)) AS v(a, b) JOIN v2_many_row_groups t ON t.id = v.a",
 		"SELECT id, lag(id, 2) OVER (ORDER BY id) AS l, last_value(id) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS n" + t1 + " WHERE id < 30",
 	} {

@@ -56,9 +56,8 @@ func (s *scope) within(outer *scope) bool {
 
 // asSubquery is (SELECT c).
 func asSubquery(c *pgquery.ColumnRef) *pgquery.Node_SubLink {
-	target := &pgquery.ResTarget{Val: &pgquery.Node{Node: &pgquery.Node_ColumnRef{ColumnRef: c}}}
 	sel := &pgquery.SelectStmt{
-		TargetList:  []*pgquery.Node{{Node: &pgquery.Node_ResTarget{ResTarget: target}}},
+		TargetList:  []*pgquery.Node{targetNode("", &pgquery.Node{Node: &pgquery.Node_ColumnRef{ColumnRef: c}})},
 		LimitOption: pgquery.LimitOption_LIMIT_OPTION_DEFAULT, Op: pgquery.SetOperation_SETOP_NONE,
 	}
 	return &pgquery.Node_SubLink{SubLink: &pgquery.SubLink{

@@ -11,6 +11,7 @@ import (
 type edits struct {
 	drop  map[*pgquery.ColumnRef]int          // qualifiers that only a table has
 	outer map[*pgquery.ColumnRef]bool         // columns that become subqueries, see outer.go
+	stars map[*pgquery.FuncCall][]starColumn  // stars that become columns, see stars.go
 	dates map[*pgquery.A_Expr]bool            // constants that become dates, see dates.go
 	names map[*pgquery.CommonTableExpr]string // new names of CTEs that hide one another
 	index map[*pgquery.RangeVar]int           // which table a mention is
@@ -26,6 +27,7 @@ func (b *binder) collectEdits(tree *pgquery.SelectStmt) {
 		}
 	}
 	b.findOuter()
+	b.edits.stars = b.stars
 	b.edits.names = map[*pgquery.CommonTableExpr]string{}
 	taken := map[string]bool{}
 	for _, d := range b.walk.decls {
@@ -49,7 +51,8 @@ func (b *binder) collectEdits(tree *pgquery.SelectStmt) {
 
 // Rewrite returns a copy of the statement's tree in which table reference i reads names[i]. The alias stays, or becomes the
 // table's own name, so that every reference still means the same; schema.table.column becomes table.column, time travel
-// goes, CTEs that hide one another get names of their own, and columns of enclosing queries may become subqueries.
+// goes, CTEs that hide one another get names of their own, and columns of enclosing queries may become subqueries, and edited stars
+// become their columns.
 func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 	tree := proto.Clone(b.tree).(*pgquery.SelectStmt)
 	if len(names) != len(b.rels) {
@@ -62,6 +65,10 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 		if k := b.edits.drop[c]; k > 0 {
 			refs[i].Fields = refs[i].Fields[k:]
 		}
+	}
+	calls, copies := all[*pgquery.FuncCall](tree), map[*pgquery.FuncCall]*pgquery.FuncCall{}
+	for i, f := range all[*pgquery.FuncCall](b.tree) {
+		copies[f] = calls[i]
 	}
 	decls := all[*pgquery.CommonTableExpr](tree)
 	for i, d := range all[*pgquery.CommonTableExpr](b.tree) {
@@ -81,6 +88,7 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 			n.Node = asSubquery(c)
 		}
 	}
+	b.edits.spellStars(tree, copies)
 	return tree
 }
 

@@ -139,26 +139,33 @@ func (b *binder) editedStar(f *pgquery.FuncCall, s *scope, sh shape) ([]*column,
 		return nil, err
 	}
 	b.seen(cols, sh)
-	gone := map[*column]bool{}
+	gone, as := map[*column]bool{}, map[*column]*pgquery.FuncCall{}
 	for _, a := range args {
 		part := a.GetFuncCall()
 		for _, arg := range part.GetArgs() {
-			if err := b.edit(funcName(part), arg, cols, gone, s); err != nil {
+			if err := b.edit(funcName(part), arg, cols, gone, as, s); err != nil {
 				return nil, err
 			}
 		}
 	}
+	in := b.refs[star].in.from
+	sources := in.cols
+	if len(qualifier) > 0 {
+		sources = in.item(qualifier).cols
+	}
 	var out []*column
-	for _, c := range cols {
+	var spelled []starColumn
+	for i, c := range cols {
 		if !gone[c] {
-			out = append(out, c)
+			out, spelled = append(out, c), append(spelled, starColumn{sources[i], c, as[c]})
 		}
 	}
+	b.spell(f, spelled, in)
 	return out, nil
 }
 
 // edit applies one item of EXCLUDE, REPLACE or RENAME to the columns of a star.
-func (b *binder) edit(part string, arg *pgquery.Node, cols []*column, gone map[*column]bool, s *scope) error {
+func (b *binder) edit(part string, arg *pgquery.Node, cols []*column, gone map[*column]bool, as map[*column]*pgquery.FuncCall, s *scope) error {
 	named := func(n *pgquery.Node) (*column, error) {
 		c := n.GetColumnRef()
 		names, _ := parts(c)
@@ -211,7 +218,7 @@ func (b *binder) edit(part string, arg *pgquery.Node, cols []*column, gone map[*
 		if err != nil {
 			return err
 		}
-		c.val = b.output(pair.Args[0], e)
+		c.val, as[c] = b.output(pair.Args[0], e), pair
 		return nil
 	}
 	return &UnsupportedError{Construct: "part of an edited *", Pos: -1}

@@ -5,6 +5,7 @@ package executortest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,7 +45,8 @@ type Pipeline struct {
 	Executor executors.Executor
 	Catalog  *sql.Catalog
 	Planner  *plan.Planner
-	schema   string // of unqualified names
+	Hidden   []string // columns that nobody may see: schema.table.column
+	schema   string   // of unqualified names
 	queries  int
 }
 
@@ -114,12 +116,15 @@ func (p *Pipeline) plan(ctx context.Context, id auth.Identity, text string, dema
 			t, _ = t.WithLineage()
 		}
 		full := classify.Name{Catalog: t.Catalog, Schema: t.Schema, Table: t.Name}
-		var columns []classify.Column
+		var columns, visible []classify.Column
 		for _, c := range t.Columns {
 			columns = append(columns, classify.Column{Name: c.Name, FieldID: c.FieldID, Type: c.SQLType})
+			if !slices.Contains(p.Hidden, full.Schema+"."+full.Table+"."+c.Name) {
+				visible = append(visible, columns[len(columns)-1])
+			}
 		}
 		tables = append(tables, t)
-		shapes = append(shapes, classify.Relation{Name: full, Columns: columns})
+		shapes = append(shapes, classify.Relation{Name: full, Columns: visible})
 		described = append(described, policy.Table{Name: full, UUID: t.UUID, Columns: columns})
 		decisions = append(decisions, demands[full.Schema+"."+full.Table])
 	}

@@ -88,6 +88,7 @@ func TestDataFusion(t *testing.T) {
 		"SELECT sum(a) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) FROM t", "SELECT sum(a) OVER (w ORDER BY b) FROM t WINDOW w AS ()",
 		"SELECT TRY_CAST(a AS INTEGER) FROM t", "SELECT [1, 2]", "SELECT CAST(a AS INTEGER[]) FROM t", "SELECT CAST(a AS UUID[]) FROM t",
 		"SELECT 9223372036854775808", "SELECT d - to_days(3) FROM t", "SELECT regexp_matches(a, 'x', 'i') FROM t", "SELECT d + INTERVAL '1 day 2 hours' FROM t",
+		"SELECT id FROM a RIGHT JOIN b USING (id)", "SELECT id FROM a FULL JOIN b USING (id)", "SELECT id FROM a NATURAL RIGHT JOIN b", "SELECT 1 FROM a NATURAL FULL JOIN b",
 		"SELECT * FROM generate_series(1, 3)", "SELECT CAST(a AS TIMESTAMPTZ) FROM t",
 	} {
 		got, err := printed(t, text)

@@ -89,6 +89,9 @@ func (p *printer) join(j *pgquery.JoinExpr) {
 	if conditions != nil {
 		p.put(" ASOF")
 	}
+	if outer := j.Jointype == pgquery.JoinType_JOIN_RIGHT || j.Jointype == pgquery.JoinType_JOIN_FULL; outer && p.d.closed && (j.IsNatural || len(j.UsingClause) > 0) {
+		p.fail("a RIGHT or FULL JOIN with USING or NATURAL") // its columns are those of the left side there, and NULL where that has no row
+	}
 	plain := j.Quals == nil && len(j.UsingClause) == 0 && !j.IsNatural
 	switch j.Jointype {
 	case pgquery.JoinType_JOIN_INNER:

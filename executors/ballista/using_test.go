@@ -1,0 +1,39 @@
+package ballista
+
+import (
+	"testing"
+
+	"gatehouse/executors"
+	"gatehouse/executors/executortest"
+	"gatehouse/policy"
+)
+
+// TestUsing: a column that USING or NATURAL merges is the left side's, which the other executor says as well unless a row may have no left side: DataFusion would
+// say NULL there, so that such joins are refused.
+func TestUsing(t *testing.T) {
+	alone, local := twins(t)
+	hide := executortest.Policy{"spark.orders": {ID: "d", Filters: []policy.Expression{{ID: "f", SQL: "id <> 3"}}}}
+	const (
+		a = "(SELECT id, customer FROM orders WHERE id < 4) a"
+		b = "(SELECT id, amount FROM orders WHERE id > 1) b"
+		c = "(SELECT id + 1 AS id, region FROM orders) c"
+	)
+	agree(t, alone, local, hide,
+		"SELECT id, customer, amount FROM "+a+" JOIN "+b+" USING (id)",
+		"SELECT * FROM "+a+" LEFT JOIN "+b+" USING (id)",
+		"SELECT * FROM "+a+" NATURAL JOIN "+b,
+		"SELECT * FROM "+a+" LEFT JOIN "+b+" USING (id) LEFT JOIN "+c+" USING (id)",
+		"SELECT id, count(*) AS n, max(b.id) AS m FROM "+b+" JOIN "+a+" USING (id) GROUP BY id",
+		"SELECT a.*, b.id AS other FROM "+a+" LEFT JOIN "+b+" USING (id)",
+		"SELECT coalesce(a.id, b.id) AS id, customer, amount FROM "+a+" FULL JOIN "+b+" ON a.id = b.id",
+	)
+	for _, join := range []string{"RIGHT JOIN " + b + " USING (id)", "FULL JOIN " + b + " USING (id)", "NATURAL RIGHT JOIN " + b, "NATURAL FULL JOIN " + b} {
+		text := "SELECT id FROM " + a + " " + join
+		if rows, err := alone.Rows(t.Context(), text, hide); kindIs(err) != executors.KindUnsupported {
+			t.Errorf("%s: %v, %v", text, rows, err)
+		}
+		if rows, err := local.Rows(t.Context(), text, hide); err != nil || len(rows) == 0 {
+			t.Errorf("%s: %v, %v", text, rows, err)
+		}
+	}
+}

@@ -34,7 +34,7 @@ type binder struct {
 	found    [][]Conjunct
 	edits    edits
 	tests    []test
-	stars    map[*pgquery.FuncCall][]starColumn
+	stars    map[proto.Message][]starColumn
 	defining *pgquery.WindowDef
 	depth    int
 	nearest  bool // there is an ASOF join
@@ -71,7 +71,7 @@ func (s *Statement) Bind(rels []Relation) (*Bound, error) {
 		visited: map[*pgquery.RangeVar]bool{},
 		outputs: map[*pgquery.SelectStmt][]*column{},
 		classes: map[classed]Class{},
-		stars:   map[*pgquery.FuncCall][]starColumn{},
+		stars:   map[proto.Message][]starColumn{},
 		found:   make([][]Conjunct, len(rels)),
 	}
 	for i, rv := range walk.bases {

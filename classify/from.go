@@ -168,7 +168,7 @@ func (b *binder) joinExpr(j *pgquery.JoinExpr, up *scope, before *from) (*from, 
 		}
 	}
 	if len(using) > 0 {
-		return b.using(left, right, both, using)
+		return b.using(j.Jointype, left, right, both, using)
 	}
 	if f, _ := asof(j); f != nil {
 		b.nearest = true
@@ -197,7 +197,7 @@ func (b *binder) natural(left, right *from) []string {
 }
 
 // using merges the columns that both sides share. The merged one stands where the left one was.
-func (b *binder) using(left, right, both *from, names []string) (*from, error) {
+func (b *binder) using(join pgquery.JoinType, left, right, both *from, names []string) (*from, error) {
 	merged := map[*column]*column{}
 	gone := map[*column]bool{}
 	for _, name := range names {
@@ -213,6 +213,9 @@ func (b *binder) using(left, right, both *from, names []string) (*from, error) {
 		demand(v, RoleJoin)
 		b.filters = append(b.filters, filter{on: []*value{v}})
 		merged[l] = &column{name: l.name, val: v}
+		if join == pgquery.JoinType_JOIN_INNER || join == pgquery.JoinType_JOIN_LEFT {
+			merged[l].left = l
+		}
 		gone[r] = true
 	}
 	out := &from{items: both.items}

@@ -11,7 +11,7 @@ import (
 type edits struct {
 	drop  map[*pgquery.ColumnRef]int          // qualifiers that only a table has
 	outer map[*pgquery.ColumnRef]bool         // columns that become subqueries, see outer.go
-	stars map[*pgquery.FuncCall][]starColumn  // stars that become columns, see stars.go
+	stars map[proto.Message][]starColumn      // stars that become columns, see stars.go
 	dates map[*pgquery.A_Expr]bool            // constants that become dates, see dates.go
 	names map[*pgquery.CommonTableExpr]string // new names of CTEs that hide one another
 	index map[*pgquery.RangeVar]int           // which table a mention is
@@ -51,7 +51,7 @@ func (b *binder) collectEdits(tree *pgquery.SelectStmt) {
 
 // Rewrite returns a copy of the statement's tree in which table reference i reads names[i]. The alias stays, or becomes the
 // table's own name, so that every reference still means the same; schema.table.column becomes table.column, time travel
-// goes, CTEs that hide one another get names of their own, and columns of enclosing queries may become subqueries, and edited stars
+// goes, CTEs that hide one another get names of their own, and columns of enclosing queries may become subqueries, and some stars
 // become their columns.
 func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 	tree := proto.Clone(b.tree).(*pgquery.SelectStmt)
@@ -59,9 +59,11 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 		return nil
 	}
 	b.edits.castDates(b.tree, tree) // first, as it goes by the order of all nodes
+	stars := map[proto.Message][]starColumn{}
 	refs, outer := all[*pgquery.ColumnRef](tree), map[*pgquery.ColumnRef]bool{}
 	for i, c := range all[*pgquery.ColumnRef](b.tree) {
 		outer[refs[i]] = b.edits.outer[c]
+		stars[refs[i]] = b.edits.stars[c]
 		if k := b.edits.drop[c]; k > 0 {
 			refs[i].Fields = refs[i].Fields[k:]
 		}
@@ -69,6 +71,7 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 	calls, copies := all[*pgquery.FuncCall](tree), map[*pgquery.FuncCall]*pgquery.FuncCall{}
 	for i, f := range all[*pgquery.FuncCall](b.tree) {
 		copies[f] = calls[i]
+		stars[calls[i]] = b.edits.stars[f]
 	}
 	decls := all[*pgquery.CommonTableExpr](tree)
 	for i, d := range all[*pgquery.CommonTableExpr](b.tree) {
@@ -88,7 +91,7 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 			n.Node = asSubquery(c)
 		}
 	}
-	b.edits.spellStars(tree, copies)
+	spellStars(tree, stars, copies)
 	return tree
 }
 

@@ -1,55 +1,81 @@
 package classify
 
 import (
+	"slices"
+
 	pgquery "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
 )
 
-// starColumn is one column that * EXCLUDE, REPLACE or RENAME stands for.
+// starColumn is one column that a star stands for.
 type starColumn struct {
 	from *column           // what it is in FROM
-	is   *column           // what it became
+	is   *column           // what it became by EXCLUDE, REPLACE or RENAME
 	as   *pgquery.FuncCall // the item of REPLACE that it is computed by, or nil
 }
 
-// spell notes the columns of an edited star, if each of them can be written by itself: it belongs to one relation, whose name and the column's in it mean nothing
-// else. Other stars are left as they are, for engines that know such syntax.
-func (b *binder) spell(f *pgquery.FuncCall, cols []starColumn, in *from) {
+// spell notes the columns of a star, if each of them can be written by itself: it belongs to one relation, whose name and the column's in it mean nothing else, or
+// USING merged it and its name means nothing else. Other stars are left as they are, for engines that know what they mean.
+func (b *binder) spell(star proto.Message, cols []starColumn, in *from) {
 	for _, c := range cols {
-		if c.as != nil {
-			continue
-		}
-		it, relations, names := c.from.item, 0, 0
-		if it == nil || it.name == "" || c.from.name == "" {
-			return
-		}
-		for _, other := range in.items {
-			if same(other.name, it.name) {
-				relations++
-			}
-		}
-		for _, other := range it.cols {
-			if same(other.name, c.from.name) {
-				names++
-			}
-		}
-		if relations != 1 || names != 1 {
+		if c.as == nil && !c.from.named(in) {
 			return
 		}
 	}
-	b.stars[f] = cols
+	b.stars[star] = cols
 }
 
-// spellStars writes the columns of edited stars; copies are the calls of the statement's tree in the one that is changed. A column of a table that nobody asks
-// for is none of the governed relation. Where nobody asks for any, there is one that is TRUE.
-func (e *edits) spellStars(tree *pgquery.SelectStmt, copies map[*pgquery.FuncCall]*pgquery.FuncCall) {
-	stars := map[*pgquery.FuncCall][]starColumn{}
-	for f, cols := range e.stars {
-		stars[copies[f]] = cols
+// named reports whether a column of FROM can be written so that it means nothing else.
+func (c *column) named(in *from) bool {
+	if c.left != nil {
+		return c.left.named(in)
 	}
+	if c.name == "" {
+		return false
+	}
+	if c.item == nil {
+		found, ambiguous := in.find(c.name)
+		return len(found) == 1 && !ambiguous && found[0] == c
+	}
+	relations, names := 0, 0
+	for _, other := range in.items {
+		if same(other.name, c.item.name) {
+			relations++
+		}
+	}
+	for _, other := range c.item.cols {
+		if same(other.name, c.name) {
+			names++
+		}
+	}
+	return c.item.name != "" && relations == 1 && names == 1
+}
+
+// plain are the columns of a star without EXCLUDE and the like. Where some are merged, engines differ in their order, and in whose value they have.
+func plain(from, is []*column) []starColumn {
+	out := make([]starColumn, len(is))
+	for i, c := range is {
+		out[i] = starColumn{from: from[i], is: c}
+	}
+	return out
+}
+
+// merges reports whether USING or NATURAL made one column of two.
+func (f *from) merges() bool {
+	return slices.ContainsFunc(f.cols, func(c *column) bool { return c.item == nil })
+}
+
+// spellStars writes the columns of stars; copies are the calls of the statement's tree in the one that is changed. A column of a table that nobody asks for is none
+// of the governed relation. Where nobody asks for any, there is one that is TRUE.
+func spellStars(tree *pgquery.SelectStmt, stars map[proto.Message][]starColumn, copies map[*pgquery.FuncCall]*pgquery.FuncCall) {
 	for _, sel := range all[*pgquery.SelectStmt](tree) {
 		var list []*pgquery.Node
 		for _, t := range sel.TargetList {
-			cols := stars[t.GetResTarget().GetVal().GetFuncCall()]
+			val := t.GetResTarget().GetVal()
+			cols := stars[val.GetFuncCall()]
+			if c := val.GetColumnRef(); c != nil {
+				cols = stars[c]
+			}
 			if len(cols) == 0 {
 				list = append(list, t)
 			}
@@ -72,11 +98,18 @@ func (c starColumn) target(copies map[*pgquery.FuncCall]*pgquery.FuncCall) *pgqu
 	if c.as != nil {
 		return targetNode(c.is.name, copies[c.as].Args[0])
 	}
-	name := c.is.name
-	if name == c.from.name {
+	from, name := c.from, c.is.name
+	for from.left != nil {
+		from = from.left
+	}
+	if name == from.name {
 		name = ""
 	}
-	return targetNode(name, pgquery.MakeColumnRefNode([]*pgquery.Node{pgquery.MakeStrNode(c.from.item.name), pgquery.MakeStrNode(c.from.name)}, -1))
+	fields := []*pgquery.Node{pgquery.MakeStrNode(from.name)}
+	if from.item != nil {
+		fields = []*pgquery.Node{pgquery.MakeStrNode(from.item.name), fields[0]}
+	}
+	return targetNode(name, pgquery.MakeColumnRefNode(fields, -1))
 }
 
 func targetNode(name string, val *pgquery.Node) *pgquery.Node {

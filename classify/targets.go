@@ -50,6 +50,9 @@ func (b *binder) target(t *pgquery.ResTarget, s *scope, sh shape) ([]*column, er
 		if names, star := parts(c); star {
 			cols, err := b.star(c, names, s)
 			b.seen(cols, sh)
+			if err == nil && len(names) == 0 && s.from.merges() {
+				b.spell(c, plain(s.from.cols, cols), s.from)
+			}
 			return cols, err
 		}
 	}

@@ -19,7 +19,8 @@ type value struct {
 type column struct {
 	name string
 	val  *value
-	item *item // whose it is; nil for a column that USING or NATURAL merged
+	item *item   // whose it is; nil for a column that USING or NATURAL merged
+	left *column // the one of the left side that a merged column is in every row, if there is one
 }
 
 // demand marks v and all that it is computed from.

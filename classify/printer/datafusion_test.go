@@ -18,6 +18,7 @@ func TestDataFusion(t *testing.T) {
 				`AND ("k" = (SELECT "k" FROM "a"))`,
 		},
 		{"SELECT a FROM t WHERE a = (SELECT b LIMIT 0) AND a = (SELECT DISTINCT b) AND a = (SELECT b WHERE c)", `SELECT "a" FROM "t" WHERE ("a" = (SELECT "b" LIMIT 0)) AND ("a" = (SELECT DISTINCT "b")) AND ("a" = (SELECT "b" WHERE "c"))`},
+		{"SELECT a.*, id FROM a JOIN b USING (id)", `SELECT "a".*, "id" FROM "a" INNER JOIN "b" USING ("id")`},
 		{"SELECT 3000000000", `SELECT 3000000000`},
 		{"SELECT -2147483648, a, abs(-2147483648) FROM t", `SELECT -2147483648, "a", "gw_abs"(-2147483648) FROM "t"`},
 		{"SELECT 7 * -2147483648, a * -2147483648, -2147483647 - 1 FROM t", `SELECT 7 * (-2147483648), "a" * (CAST(-2147483648 AS INT)), (CAST(-2147483647 AS INT)) - CAST(1 AS INT) FROM "t"`},
@@ -89,6 +90,7 @@ func TestDataFusion(t *testing.T) {
 		"SELECT TRY_CAST(a AS INTEGER) FROM t", "SELECT [1, 2]", "SELECT CAST(a AS INTEGER[]) FROM t", "SELECT CAST(a AS UUID[]) FROM t",
 		"SELECT 9223372036854775808", "SELECT d - to_days(3) FROM t", "SELECT regexp_matches(a, 'x', 'i') FROM t", "SELECT d + INTERVAL '1 day 2 hours' FROM t",
 		"SELECT id FROM a RIGHT JOIN b USING (id)", "SELECT id FROM a FULL JOIN b USING (id)", "SELECT id FROM a NATURAL RIGHT JOIN b", "SELECT 1 FROM a NATURAL FULL JOIN b",
+		"SELECT * FROM a JOIN b USING (id)", "SELECT 1 AS x, * FROM c, a NATURAL JOIN b",
 		"SELECT * FROM generate_series(1, 3)", "SELECT CAST(a AS TIMESTAMPTZ) FROM t",
 	} {
 		got, err := printed(t, text)

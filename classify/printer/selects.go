@@ -1,6 +1,8 @@
 package printer
 
 import (
+	"slices"
+
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 
 	"gatehouse/classify"
@@ -142,6 +144,9 @@ func (p *printer) core(s *pgquery.SelectStmt) {
 	if len(s.TargetList) == 0 {
 		p.fail("SELECT without targets")
 	}
+	if p.d.closed && slices.ContainsFunc(s.TargetList, isStar) && slices.ContainsFunc(s.FromClause, merges) {
+		p.fail("a star over USING or NATURAL") // its columns come in another order there, or from the other side
+	}
 	p.list(s.TargetList, p.target)
 	if len(s.FromClause) > 0 {
 		p.put(" FROM ")
@@ -160,6 +165,18 @@ func (p *printer) core(s *pgquery.SelectStmt) {
 		p.expr(s.HavingClause)
 	}
 	p.windows(s.WindowClause)
+}
+
+// isStar reports whether a target is * without the name of a relation.
+func isStar(n *pgquery.Node) bool {
+	fields := n.GetResTarget().GetVal().GetColumnRef().GetFields()
+	return len(fields) == 1 && fields[0].GetAStar() != nil
+}
+
+// merges reports whether an item of FROM makes one column of two.
+func merges(n *pgquery.Node) bool {
+	j := n.GetJoinExpr()
+	return j != nil && (j.IsNatural || len(j.UsingClause) > 0 || merges(j.Larg) || merges(j.Rarg))
 }
 
 // windows prints the WINDOW clause and, from its marker, the QUALIFY clause.

@@ -218,7 +218,7 @@ func (b *binder) plainSelect(sel *pgquery.SelectStmt, up *scope, sh shape) ([]*c
 	if err := b.windowClause(sel.WindowClause, s, late); err != nil {
 		return nil, nil, err
 	}
-	order := &scope{up: up, from: s.from, aliases: cols, alias: eitherOne, windows: s.windows}
+	order := &scope{up: up, from: s.from, aliases: cols, alias: eitherOne, windows: s.windows, sorts: true}
 	return cols, order, b.distinct(sel.DistinctClause, cols, order)
 }
 

@@ -10,6 +10,7 @@ import (
 // edits is what a rewrite changes in the tree, other than the tables.
 type edits struct {
 	drop  map[*pgquery.ColumnRef]int          // qualifiers that only a table has
+	plain map[*pgquery.ColumnRef]*column      // columns whose name is that of an output, too, see order.go
 	outer map[*pgquery.ColumnRef]bool         // columns that become subqueries, see outer.go
 	stars map[proto.Message][]starColumn      // stars that become columns, see stars.go
 	dates map[*pgquery.A_Expr]bool            // constants that become dates, see dates.go
@@ -27,6 +28,7 @@ func (b *binder) collectEdits(tree *pgquery.SelectStmt) {
 		}
 	}
 	b.findOuter()
+	b.findPlain(tree)
 	b.edits.stars = b.stars
 	b.edits.names = map[*pgquery.CommonTableExpr]string{}
 	taken := map[string]bool{}
@@ -66,6 +68,9 @@ func (b *Bound) Rewrite(names []string) *pgquery.SelectStmt {
 		stars[refs[i]] = b.edits.stars[c]
 		if k := b.edits.drop[c]; k > 0 {
 			refs[i].Fields = refs[i].Fields[k:]
+		}
+		if col := b.edits.plain[c]; col != nil {
+			refs[i].Fields = col.fields()
 		}
 	}
 	calls, copies := all[*pgquery.FuncCall](tree), map[*pgquery.FuncCall]*pgquery.FuncCall{}

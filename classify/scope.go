@@ -14,6 +14,7 @@ type scope struct {
 	alias   aliasRule
 	lambdas []string // parameters of the lambdas that are open, folded
 	windows map[string]bool
+	sorts   bool // it is that of ORDER BY
 }
 
 // aliasRule says what an unqualified name means that is both a column and an output name.
@@ -107,11 +108,12 @@ func same(a, b string) bool { return fold(a) == fold(b) }
 type resolved struct {
 	cols   []*column // all readings that count; none for a lambda parameter
 	in     *scope
-	drop   int    // qualifier parts that only a base table has
-	fields int    // struct fields read from it
-	typ    string // of the whole reference, "" if unknown
-	row    *item  // a whole-row reference
-	output bool   // an output name took part
+	drop   int     // qualifier parts that only a base table has
+	fields int     // struct fields read from it
+	typ    string  // of the whole reference, "" if unknown
+	row    *item   // a whole-row reference
+	output bool    // an output name took part
+	column *column // in ORDER BY, the column of FROM that goes by the name of an output
 }
 
 // parts returns the identifiers of a column reference; star says that it ends in *.
@@ -238,7 +240,11 @@ func (s *scope) unqualified(names []string, pos int) (*resolved, error) {
 	case s.alias == eitherOne:
 		outputs = append(append([]*column(nil), outputs...), cols...)
 	}
-	return &resolved{cols: outputs, typ: typeOfAll(outputs, 0), output: true}, nil
+	r := &resolved{cols: outputs, typ: typeOfAll(outputs, 0), output: true}
+	if s.sorts && len(cols) == 1 {
+		r.column = cols[0]
+	}
+	return r, nil
 }
 
 // structured reports whether one of cols can have fields.

@@ -51,6 +51,17 @@ func (c *column) named(in *from) bool {
 	return c.item.name != "" && relations == 1 && names == 1
 }
 
+// fields are the parts of a column of FROM as it is written.
+func (c *column) fields() []*pgquery.Node {
+	switch {
+	case c.left != nil:
+		return c.left.fields()
+	case c.item != nil:
+		return []*pgquery.Node{pgquery.MakeStrNode(c.item.name), pgquery.MakeStrNode(c.name)}
+	}
+	return []*pgquery.Node{pgquery.MakeStrNode(c.name)}
+}
+
 // plain are the columns of a star without EXCLUDE and the like. Where some are merged, engines differ in their order, and in whose value they have.
 func plain(from, is []*column) []starColumn {
 	out := make([]starColumn, len(is))
@@ -98,16 +109,9 @@ func (c starColumn) target(copies map[*pgquery.FuncCall]*pgquery.FuncCall) *pgqu
 	if c.as != nil {
 		return targetNode(c.is.name, copies[c.as].Args[0])
 	}
-	from, name := c.from, c.is.name
-	for from.left != nil {
-		from = from.left
-	}
-	if name == from.name {
+	fields, name := c.from.fields(), c.is.name
+	if name == fields[len(fields)-1].GetString_().GetSval() {
 		name = ""
-	}
-	fields := []*pgquery.Node{pgquery.MakeStrNode(from.name)}
-	if from.item != nil {
-		fields = []*pgquery.Node{pgquery.MakeStrNode(from.item.name), fields[0]}
 	}
 	return targetNode(name, pgquery.MakeColumnRefNode(fields, -1))
 }

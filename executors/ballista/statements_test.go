@@ -32,6 +32,9 @@ func TestStatementsAlone(t *testing.T) {
 		"SELECT id" + t1 + " WHERE DATE '2020-01-01' + CAST(id AS INTEGER) IN (DATE '2020-01-03' - INTERVAL '1' DAY, TIMESTAMP '2020-01-05 12:00:00')",
 		"SELECT CAST(id AS BIGINT) AS x, count(*) AS n" + t1 + " WHERE CAST(id AS BIGINT) < 9 GROUP BY CAST(id AS BIGINT) ORDER BY CAST(id AS BIGINT)",
 		"SELECT b.id" + t1 + " b WHERE b.id < 30 AND EXISTS (SELECT 1" + t1 + " c WHERE c.id = b.id + 1 AND (SELECT b.id) < c.id)",
+		"SELECT -id AS id" + t1 + " WHERE id < 90 ORDER BY id LIMIT 3",
+		"SELECT -id AS i" + t1 + " WHERE id < 90 ORDER BY id + 0, i + 1 LIMIT 3",
+		"SELECT 50 - id AS id, count(*) AS n" + t1 + " WHERE id < 90 GROUP BY id HAVING id > 80",
 		"SELECT v.a, v.b FROM (VALUES (1, 'x'), (2, NULL)) AS v(a, b) JOIN v2_many_row_groups t ON t.id = v.a",
 		"SELECT id, lag(id, 2) OVER (ORDER BY id) AS l, last_value(id) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) AS n" + t1 + " WHERE id < 30",
 	} {
@@ -60,6 +63,8 @@ func TestStatementsAlone(t *testing.T) {
 	for _, text := range []string{
 		"SELECT sum(id) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) AS s" + t1,
 		"SELECT a.id FROM v2_many_row_groups a, v2_many_row_groups b",
+		"SELECT -id AS id" + t1 + " WHERE id < 90 ORDER BY id + 0 LIMIT 3", // the column for the other executor, the output for this one
+		"SELECT id % 3 AS k, -max(id) AS id" + t1 + " GROUP BY id % 3, id ORDER BY abs(id), k LIMIT 3",
 		"SELECT count(*) AS n FROM v2_many_row_groups a, v2_many_row_groups b, v2_many_row_groups c",
 		"SELECT count(*) AS n" + t1 + " GROUP BY GROUPING SETS ((id), (id))",
 		"SELECT 'a' AS x, count(*) AS n" + t1 + " WHERE id < 0 GROUP BY ALL",

@@ -1,0 +1,31 @@
+package classify
+
+import (
+	"slices"
+
+	pgquery "github.com/pganalyze/pg_query_go/v6"
+)
+
+// findPlain notes the references inside of expressions of ORDER BY whose name is that of an output, too, and which a rewrite qualifies. By itself such a name is the
+// output; inside of an expression DuckDB takes the column, and other engines the output: SELECT -id AS id FROM t ORDER BY id + 0.
+func (b *binder) findPlain(tree *pgquery.SelectStmt) {
+	b.edits.plain = map[*pgquery.ColumnRef]*column{}
+	for _, sel := range all[*pgquery.SelectStmt](tree) {
+		for _, o := range sel.SortClause {
+			if o.GetSortBy().GetNode().GetColumnRef() != nil {
+				continue
+			}
+			for _, c := range all[*pgquery.ColumnRef](o) {
+				if r := b.refs[c]; r != nil && r.column != nil && !slices.ContainsFunc(r.cols, r.column.shownAs) && r.column.named(r.in.from) {
+					b.edits.plain[c] = r.column
+				}
+			}
+		}
+	}
+}
+
+// shownAs reports whether an output is the column as it is.
+func (c *column) shownAs(out *column) bool {
+	v := out.val
+	return out != c && (v == c.val || v.table < 0 && v.node == nil && len(v.opaque) == 0 && len(v.plain) == 1 && v.plain[0] == c.val)
+}

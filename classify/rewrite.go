@@ -10,7 +10,7 @@ import (
 // edits is what a rewrite changes in the tree, other than the tables.
 type edits struct {
 	drop  map[*pgquery.ColumnRef]int          // qualifiers that only a table has
-	plain map[*pgquery.ColumnRef]*column      // columns whose name is that of an output, too, see order.go
+	plain map[*pgquery.ColumnRef]*column      // columns that are qualified, see order.go
 	outer map[*pgquery.ColumnRef]bool         // columns that become subqueries, see outer.go
 	stars map[proto.Message][]starColumn      // stars that become columns, see stars.go
 	dates map[*pgquery.A_Expr]bool            // constants that become dates, see dates.go

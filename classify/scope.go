@@ -108,6 +108,7 @@ func same(a, b string) bool { return fold(a) == fold(b) }
 type resolved struct {
 	cols   []*column // all readings that count; none for a lambda parameter
 	in     *scope
+	from   *scope  // where it stands
 	drop   int     // qualifier parts that only a base table has
 	fields int     // struct fields read from it
 	typ    string  // of the whole reference, "" if unknown
@@ -139,7 +140,7 @@ func (b *binder) resolve(c *pgquery.ColumnRef, s *scope) (*resolved, error) {
 			return nil, err
 		}
 		if r != nil {
-			r.in = sc
+			r.in, r.from = sc, s
 			b.record(c, r)
 			return r, nil
 		}

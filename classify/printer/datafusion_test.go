@@ -19,6 +19,11 @@ func TestDataFusion(t *testing.T) {
 		},
 		{"SELECT a FROM t WHERE a = (SELECT b LIMIT 0) AND a = (SELECT DISTINCT b) AND a = (SELECT b WHERE c)", `SELECT "a" FROM "t" WHERE ("a" = (SELECT "b" LIMIT 0)) AND ("a" = (SELECT DISTINCT "b")) AND ("a" = (SELECT "b" WHERE "c"))`},
 		{"SELECT a.*, id FROM a JOIN b USING (id)", `SELECT "a".*, "id" FROM "a" INNER JOIN "b" USING ("id")`},
+		{
+			"SELECT 1 FROM o WHERE EXISTS (SELECT max(p.a) FROM p, (SELECT p.a FROM q AS p) x) AND EXISTS (SELECT 1 FROM p WHERE p.a = o.a AND p.b = (SELECT max(q.a) FROM q)) LIMIT 1",
+			`SELECT CAST(1 AS INT) FROM "o" WHERE (EXISTS (SELECT gw_sorted(max(gw_sortable("p"."a"))) FROM "p", (SELECT "p"."a" FROM "q" AS "p") AS "x")) ` +
+				`AND (EXISTS (SELECT CAST(1 AS INT) FROM "p" WHERE ("p"."a" = "o"."a") AND ("p"."b" = (SELECT gw_sorted(max(gw_sortable("q"."a"))) FROM "q")))) LIMIT 1`,
+		},
 		{"SELECT 3000000000", `SELECT 3000000000`},
 		{"SELECT -2147483648, a, abs(-2147483648) FROM t", `SELECT -2147483648, "a", "gw_abs"(-2147483648) FROM "t"`},
 		{"SELECT 7 * -2147483648, a * -2147483648, -2147483647 - 1 FROM t", `SELECT 7 * (-2147483648), "a" * (CAST(-2147483648 AS INT)), (CAST(-2147483647 AS INT)) - CAST(1 AS INT) FROM "t"`},
@@ -91,6 +96,9 @@ func TestDataFusion(t *testing.T) {
 		"SELECT 9223372036854775808", "SELECT d - to_days(3) FROM t", "SELECT regexp_matches(a, 'x', 'i') FROM t", "SELECT d + INTERVAL '1 day 2 hours' FROM t",
 		"SELECT id FROM a RIGHT JOIN b USING (id)", "SELECT id FROM a FULL JOIN b USING (id)", "SELECT id FROM a NATURAL RIGHT JOIN b", "SELECT 1 FROM a NATURAL FULL JOIN b",
 		"SELECT * FROM a JOIN b USING (id)", "SELECT 1 AS x, * FROM c, a NATURAL JOIN b",
+		"SELECT 1 FROM o WHERE EXISTS (SELECT count(*) FROM p WHERE p.a = o.a)", "SELECT 1 FROM o WHERE o.a IN (SELECT p.a FROM p WHERE p.b = o.b LIMIT 1)",
+		"SELECT 1 FROM o WHERE EXISTS (SELECT 1 FROM (SELECT max(p.a) OVER () FROM p, (SELECT 1 FROM q o) x WHERE p.a = o.a) y)", "SELECT 1 FROM o WHERE o.a NOT IN (SELECT p.a FROM p WHERE p.b = o.b)",
+		"SELECT 1 FROM o WHERE EXISTS (SELECT p.a FROM p UNION ALL SELECT o.a)", "SELECT 1 FROM o WHERE o.a = ANY (SELECT unnest.a FROM range(3) t, unnest([o.b]) HAVING true)",
 		"SELECT * FROM generate_series(1, 3)", "SELECT CAST(a AS TIMESTAMPTZ) FROM t",
 	} {
 		got, err := printed(t, text)

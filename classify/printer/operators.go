@@ -3,6 +3,8 @@ package printer
 import (
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
+
+	"gatehouse/classify"
 )
 
 // labels are the names that the parser gives to kinds whose name says nothing more.
@@ -176,6 +178,9 @@ func (p *printer) boolean(e *pgquery.BoolExpr) {
 			p.fail("NOT")
 			return
 		}
+		if l := e.Args[0].GetSubLink(); p.d.closed && l.GetTestexpr() != nil && classify.ReadsOutside(l.Subselect.GetSelectStmt()) {
+			p.fail("NOT IN with a subquery that reads a query around it")
+		}
 		p.put("NOT ")
 		p.wrap(e.Args[0])
 		return
@@ -227,6 +232,9 @@ func (p *printer) subLink(s *pgquery.SubLink) {
 	if c := columnAlone(s); c != nil && p.d.closed {
 		p.columnRef(c)
 		return
+	}
+	if sel := s.Subselect.GetSelectStmt(); p.d.closed && s.SubLinkType != pgquery.SubLinkType_EXPR_SUBLINK && classify.CountsRows(sel) && classify.ReadsOutside(sel) {
+		p.fail("a subquery with EXISTS, IN or ANY that reads a query around it and counts rows") // it is made a join, whose rows are others
 	}
 	switch s.SubLinkType {
 	case pgquery.SubLinkType_EXISTS_SUBLINK:

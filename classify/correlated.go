@@ -67,6 +67,8 @@ func CountsRows(sel *pgquery.SelectStmt) bool {
 			return false
 		case *pgquery.FuncCall:
 			found = found || t.Over != nil || isAggregate(t)
+		case *pgquery.GroupingSet:
+			found = true
 		case *pgquery.SelectStmt:
 			if t != sel {
 				found = found || CountsRows(t)

@@ -144,7 +144,7 @@ func (p *printer) rewritten(form string, f *pgquery.FuncCall) {
 
 // part is what print prints, apart.
 func (p *printer) part(print func(*printer)) string {
-	inner := &printer{d: p.d, depth: p.depth, wide: p.wide}
+	inner := &printer{d: p.d, depth: p.depth, wide: p.wide, known: p.known}
 	print(inner)
 	text, err := inner.result()
 	if err != nil && p.err == nil {

@@ -99,6 +99,8 @@ func TestDataFusion(t *testing.T) {
 		"SELECT 1 FROM o WHERE EXISTS (SELECT count(*) FROM p WHERE p.a = o.a)", "SELECT 1 FROM o WHERE o.a IN (SELECT p.a FROM p WHERE p.b = o.b LIMIT 1)",
 		"SELECT 1 FROM o WHERE EXISTS (SELECT 1 FROM (SELECT max(p.a) OVER () FROM p, (SELECT 1 FROM q o) x WHERE p.a = o.a) y)", "SELECT 1 FROM o WHERE o.a NOT IN (SELECT p.a FROM p WHERE p.b = o.b)",
 		"SELECT 1 FROM o WHERE EXISTS (SELECT p.a FROM p UNION ALL SELECT o.a)", "SELECT 1 FROM o WHERE o.a = ANY (SELECT unnest.a FROM range(3) t, unnest([o.b]) HAVING true)",
+		"SELECT 1 FROM o WHERE NOT (o.a = 1 AND o.b IN (SELECT p.b FROM p))", "SELECT o.a IN (SELECT p.a FROM p) FROM o", "SELECT 1 FROM o WHERE o.a = 1 OR o.a NOT IN (SELECT p.a FROM p)",
+		"SELECT 1 FROM o WHERE (SELECT max(p.a) FROM p WHERE p.b = o.b HAVING true) = 1", "SELECT 1 FROM o WHERE EXISTS (SELECT p.a FROM p WHERE p.b = o.b GROUP BY ROLLUP (p.a))",
 		"SELECT * FROM generate_series(1, 3)", "SELECT CAST(a AS TIMESTAMPTZ) FROM t",
 	} {
 		got, err := printed(t, text)

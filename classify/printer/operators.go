@@ -1,6 +1,8 @@
 package printer
 
 import (
+	"slices"
+
 	pgquery "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 
@@ -233,6 +235,12 @@ func (p *printer) subLink(s *pgquery.SubLink) {
 		p.columnRef(c)
 		return
 	}
+	if p.d.closed && s.Testexpr != nil && !slices.Contains(p.known, s) {
+		p.fail("IN with a subquery in this place") // where it is NULL, it is false there
+	}
+	if s.SubLinkType == pgquery.SubLinkType_EXPR_SUBLINK && p.d.closed && s.Subselect.GetSelectStmt().GetHavingClause() != nil && classify.ReadsOutside(s.Subselect.GetSelectStmt()) {
+		p.fail("a subquery with HAVING that reads a query around it")
+	}
 	if sel := s.Subselect.GetSelectStmt(); p.d.closed && s.SubLinkType != pgquery.SubLinkType_EXPR_SUBLINK && classify.CountsRows(sel) && classify.ReadsOutside(sel) {
 		p.fail("a subquery with EXISTS, IN or ANY that reads a query around it and counts rows") // it is made a join, whose rows are others
 	}
@@ -260,6 +268,36 @@ func (p *printer) subLink(s *pgquery.SubLink) {
 	p.put("(")
 	p.selectStmt(s.Subselect.GetSelectStmt())
 	p.put(")")
+}
+
+// conditions notes the comparisons with rows of subqueries in WHERE or HAVING that may be false where they are NULL: those that are joined by AND and OR alone, and
+// NOT IN that all rows have to meet, which DataFusion knows as such.
+func (p *printer) conditions(n *pgquery.Node) {
+	e := n.GetBoolExpr()
+	switch {
+	case !p.d.closed:
+	case e.GetBoolop() == pgquery.BoolExprType_AND_EXPR:
+		for _, a := range e.Args {
+			p.conditions(a)
+		}
+	case e.GetBoolop() == pgquery.BoolExprType_NOT_EXPR:
+		if l := e.Args[0].GetSubLink(); l.GetTestexpr() != nil {
+			p.known = append(p.known, l)
+		}
+	default:
+		p.positive(n)
+	}
+}
+
+func (p *printer) positive(n *pgquery.Node) {
+	if l := n.GetSubLink(); l != nil {
+		p.known = append(p.known, l)
+	}
+	if e := n.GetBoolExpr(); e.GetBoolop() == pgquery.BoolExprType_AND_EXPR || e.GetBoolop() == pgquery.BoolExprType_OR_EXPR {
+		for _, a := range e.Args {
+			p.positive(a)
+		}
+	}
 }
 
 // columnAlone returns the column of (SELECT c), which is that column. DuckDB wants the one where DataFusion wants the other.

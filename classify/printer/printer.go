@@ -54,6 +54,7 @@ type printer struct {
 	depth int
 	err   error
 	wide  []*pgquery.A_Const // see alone
+	known []*pgquery.SubLink // see conditions
 }
 
 func (p *printer) result() (string, error) {

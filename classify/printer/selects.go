@@ -152,6 +152,8 @@ func (p *printer) core(s *pgquery.SelectStmt) {
 		p.put(" FROM ")
 		p.list(s.FromClause, p.from)
 	}
+	p.conditions(s.WhereClause)
+	p.conditions(s.HavingClause)
 	if s.WhereClause != nil {
 		p.put(" WHERE ")
 		p.expr(s.WhereClause)

@@ -20,6 +20,9 @@ func TestCorrelated(t *testing.T) {
 		"SELECT id FROM orders o WHERE id IN (SELECT p.id FROM orders p WHERE p.region = o.region)",
 		"SELECT id FROM orders o WHERE id IN (SELECT max(p.id) FROM orders p GROUP BY p.region)",
 		"SELECT id FROM orders o WHERE id NOT IN (SELECT p.id FROM orders p WHERE p.id > 2)",
+		"SELECT id FROM orders o WHERE id = 1 OR region IN (SELECT p.region FROM orders p WHERE p.id <> 1) AND id < 4",
+		"SELECT id FROM orders o WHERE region NOT IN (SELECT p.region FROM orders p WHERE p.id = 2) AND id > 0",
+		"SELECT region, count(*) AS n FROM orders o GROUP BY region HAVING region IN (SELECT p.region FROM orders p WHERE p.id <> 1)",
 		"SELECT id FROM orders o WHERE id - 4 = (SELECT count(*) FROM orders p WHERE p.region = o.region)",
 	)
 	for _, where := range []string{
@@ -34,6 +37,11 @@ func TestCorrelated(t *testing.T) {
 		"EXISTS (SELECT p.region FROM orders p WHERE p.id >= o.id GROUP BY p.region HAVING count(*) > 1)",
 		"EXISTS (SELECT p.id FROM orders p JOIN (SELECT id FROM orders o LIMIT 1) q ON p.id = q.id WHERE p.region = o.region LIMIT 1)",
 		"id NOT IN (SELECT p.id FROM orders p WHERE p.region = o.region)",
+		"EXISTS (SELECT p.region FROM orders p WHERE p.region = o.region GROUP BY ROLLUP (p.region))",
+		"(SELECT max(p.id) FROM orders p WHERE p.region = o.region HAVING count(*) = 0) IS NULL",
+		"NOT (id > 2 AND region IN (SELECT p.region FROM orders p WHERE p.id <> 3))",
+		"id = 9 OR region NOT IN (SELECT p.region FROM orders p WHERE p.id IN (3, 4))",
+		"CASE WHEN region IN (SELECT p.region FROM orders p WHERE p.id <> 3) THEN 1 END = 1",
 	} {
 		text := "SELECT id FROM orders o WHERE " + where
 		if rows, err := alone.Rows(t.Context(), text, hide); kindIs(err) != executors.KindUnsupported {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::error::Result;
@@ -15,12 +15,12 @@ use crate::wire::Class;
 pub const LIST: &[Entry] = &[
     Entry("gw_upper", text::<1>, |a, _| map(&a[0], |s| s.chars().map(case::upper).collect())),
     Entry("gw_lower", text::<1>, |a, _| map(&a[0], |s| s.chars().map(case::lower).collect())),
-    Entry("gw_trim", text::<1>, |a, _| map(&a[0], |s| s.trim_matches(is_space).to_owned())),
-    Entry("gw_ltrim", text::<1>, |a, _| map(&a[0], |s| s.trim_start_matches(is_space).to_owned())),
-    Entry("gw_rtrim", text::<1>, |a, _| map(&a[0], |s| s.trim_end_matches(is_space).to_owned())),
-    Entry("gw_trim_of", text::<2>, |a, _| map2(a, |s, of| s.trim_matches(|c| of.contains(c)).to_owned())),
-    Entry("gw_ltrim_of", text::<2>, |a, _| map2(a, |s, of| s.trim_start_matches(|c| of.contains(c)).to_owned())),
-    Entry("gw_rtrim_of", text::<2>, |a, _| map2(a, |s, of| s.trim_end_matches(|c| of.contains(c)).to_owned())),
+    Entry("gw_trim", text::<1>, |a, _| part(&a[0], |s| s.trim_matches(is_space))),
+    Entry("gw_ltrim", text::<1>, |a, _| part(&a[0], |s| s.trim_start_matches(is_space))),
+    Entry("gw_rtrim", text::<1>, |a, _| part(&a[0], |s| s.trim_end_matches(is_space))),
+    Entry("gw_trim_of", text::<2>, |a, _| part2(a, |s, of| s.trim_matches(|c| of.contains(c)))),
+    Entry("gw_ltrim_of", text::<2>, |a, _| part2(a, |s, of| s.trim_start_matches(|c| of.contains(c)))),
+    Entry("gw_rtrim_of", text::<2>, |a, _| part2(a, |s, of| s.trim_end_matches(|c| of.contains(c)))),
     Entry("gw_length", whole::<1>, |a, _| number(&a[0], |s| s.chars().count())),
     Entry("gw_strlen", whole::<1>, |a, _| number(&a[0], str::len)),
     Entry("gw_ascii", code, |a, _| Ok(Arc::new(texts(&a[0]).iter().map(|s| s.map(first)).collect::<Int32Array>()))),
@@ -31,10 +31,10 @@ pub const LIST: &[Entry] = &[
     Entry("gw_replace", text::<3>, replace),
     Entry("gw_concat", some_texts, |a, _| Ok(concat(a, None))),
     Entry("gw_concat_ws", some_texts, |a, _| Ok(concat(&a[1..], Some(texts(&a[0]))))),
-    Entry("gw_substr_2", text_and_1, |a, _| cut(a, |n, from| span(n, from[0], i64::MAX >> 1))),
-    Entry("gw_substr_3", text_and_2, |a, _| cut(a, |n, from| span(n, from[0], from[1]))),
-    Entry("gw_left", text_and_1, |a, _| cut(a, |n, k| (0, if k[0] >= 0 { k[0].min(n) } else { (n + k[0]).max(0) }))),
-    Entry("gw_right", text_and_1, |a, _| cut(a, |n, k| (if k[0] >= 0 { (n - k[0]).max(0) } else { (-k[0]).min(n) }, n))),
+    Entry("gw_substr_2", text_and_1, |a, _| cut(a, |n, [from]| span(n, from, i64::MAX >> 1))),
+    Entry("gw_substr_3", text_and_2, |a, _| cut(a, |n, [from, length]| span(n, from, length))),
+    Entry("gw_left", text_and_1, |a, _| cut(a, |n, [k]| (0, if k >= 0 { k.min(n) } else { (n + k).max(0) }))),
+    Entry("gw_right", text_and_1, |a, _| cut(a, |n, [k]| (if k >= 0 { (n - k).max(0) } else { (-k).min(n) }, n))),
     Entry("gw_split_part", text_text_1, split_part),
     Entry("gw_lpad", text_1_text, |a, _| pad(a, true)),
     Entry("gw_rpad", text_1_text, |a, _| pad(a, false)),
@@ -92,7 +92,12 @@ fn map(a: &ArrayRef, f: impl Fn(&str) -> String) -> Result<ArrayRef> {
     Ok(Arc::new(texts(a).iter().map(|s| s.map(&f)).collect::<StringArray>()))
 }
 
-fn map2(a: &[ArrayRef], f: impl Fn(&str, &str) -> String) -> Result<ArrayRef> {
+/// A part of each text.
+fn part(a: &ArrayRef, f: impl Fn(&str) -> &str) -> Result<ArrayRef> {
+    Ok(Arc::new(texts(a).iter().map(|s| s.map(&f)).collect::<StringArray>()))
+}
+
+fn part2(a: &[ArrayRef], f: impl for<'s> Fn(&'s str, &str) -> &'s str) -> Result<ArrayRef> {
     let (s, t) = (texts(&a[0]), texts(&a[1]));
     Ok(Arc::new(s.iter().zip(t.iter()).map(|(s, t)| Some(f(s?, t?))).collect::<StringArray>()))
 }
@@ -133,38 +138,57 @@ fn replace(a: &[ArrayRef], _: &DataType) -> Result<ArrayRef> {
 /// Texts one after the other, without those that are NULL. A separator that is NULL makes NULL.
 fn concat(a: &[ArrayRef], between: Option<&StringArray>) -> ArrayRef {
     let parts: Vec<&StringArray> = a.iter().map(texts).collect();
-    let one = |i: usize| -> Option<String> {
+    let mut out = StringBuilder::with_capacity(a[0].len(), parts.iter().map(|p| p.value_data().len()).sum());
+    let mut text = String::new();
+    for i in 0..a[0].len() {
         let between = match between {
-            Some(b) if b.is_null(i) => return None,
+            Some(b) if b.is_null(i) => {
+                out.append_null();
+                continue;
+            }
             Some(b) => b.value(i),
             None => "",
         };
-        Some(parts.iter().filter(|p| p.is_valid(i)).map(|p| p.value(i)).collect::<Vec<_>>().join(between))
-    };
-    Arc::new((0..a[0].len()).map(one).collect::<StringArray>())
+        text.clear();
+        for (n, p) in parts.iter().filter(|p| p.is_valid(i)).enumerate() {
+            text.push_str(if n > 0 { between } else { "" });
+            text.push_str(p.value(i));
+        }
+        out.append_value(&text);
+    }
+    Arc::new(out.finish())
 }
 
 fn numbers(a: &ArrayRef) -> Result<Int64Array> {
     Ok(cast(a, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
 }
 
-/// The characters of a text between two places, which its length and the other arguments tell.
-fn cut(a: &[ArrayRef], f: impl Fn(i64, &[i64]) -> (i64, i64)) -> Result<ArrayRef> {
+/// The characters of texts between two places, which their lengths and the other arguments tell.
+fn cut<const N: usize>(a: &[ArrayRef], f: impl Fn(i64, [i64; N]) -> (i64, i64)) -> Result<ArrayRef> {
     let s = texts(&a[0]);
     let by = a[1..].iter().map(numbers).collect::<Result<Vec<_>>>()?;
-    let one = |i: usize| -> Result<Option<String>> {
+    let one = |i: usize| -> Result<Option<&str>> {
         if s.is_null(i) || by.iter().any(|b| b.is_null(i)) {
             return Ok(None);
         }
-        let s = s.value(i);
-        let args: Vec<i64> = by.iter().map(|b| b.value(i)).collect();
+        let args: [i64; N] = std::array::from_fn(|n| by[n].value(i));
         if args.iter().any(|n| u32::try_from(n.unsigned_abs()).is_err()) {
             return Err(failure(Class::Unsupported, "a place in a text that is so far away"));
         }
-        let (from, to) = f(s.chars().count() as i64, &args);
-        Ok(Some(s.chars().skip(from.max(0) as usize).take((to - from).max(0) as usize).collect()))
+        Ok(Some(characters(s.value(i), |n| f(n, args))))
     };
     Ok(Arc::new((0..s.len()).map(one).collect::<Result<StringArray>>()?))
+}
+
+/// The characters of a text between two places, which their number tells.
+fn characters(s: &str, places: impl Fn(i64) -> (i64, i64)) -> &str {
+    let bytes = s.is_ascii(); // and each a character
+    let n = if bytes { s.len() } else { s.chars().count() };
+    let (from, to) = places(n as i64);
+    let from = from.clamp(0, n as i64) as usize;
+    let to = (to.clamp(0, n as i64) as usize).max(from);
+    let at = |place: usize| if bytes { place } else { s.char_indices().nth(place).map_or(s.len(), |(at, _)| at) };
+    &s[at(from)..at(to)]
 }
 
 /// Where a substring starts and ends: counted from one, negative places from the end, negative lengths to the left.
@@ -229,6 +253,16 @@ fn pad(a: &[ArrayRef], left: bool) -> Result<ArrayRef> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_between_places() {
+        for (s, from, to, want) in
+            [("abc", 0, 2, "ab"), ("abc", 1, 9, "bc"), ("abc", 2, 1, ""), ("", 0, 1, ""), ("äöüx", 1, 3, "öü"), ("äb", -4, 1, "ä"), ("ä", 5, 9, "")]
+        {
+            assert_eq!(characters(s, |_| (from, to)), want, "{s}, {from}, {to}");
+        }
+        assert_eq!(characters("äöü", |n| (n - 1, n)), "ü");
+    }
 
     #[test]
     fn spans() {

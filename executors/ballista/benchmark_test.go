@@ -50,6 +50,11 @@ func benchmark(t *testing.T, set tpc.Set, queries int, under []demands) {
 	t.Helper()
 	// Small groups, so that both executors read each larger table.
 	distributed, local := overBoth(t, set, 4<<20)
+	benchmarkOver(t, distributed, local, set, queries, under)
+}
+
+func benchmarkOver(t *testing.T, distributed, local *executortest.Pipeline, set tpc.Set, queries int, under []demands) {
+	t.Helper()
 	files, err := filepath.Glob("../../classify/testdata/queries/" + string(set) + "/*.sql")
 	if err != nil || len(files) != queries {
 		t.Fatalf("%d queries, %v", len(files), err)

@@ -46,7 +46,9 @@ type Config struct {
 	Patience time.Duration
 	// Compression is how shuffles are compressed: none, lz4 or zstd; default: the scheduler's.
 	Compression string
-	Log         io.Writer
+	// Copied is how many bytes the side of a join may have that goes whole to each task of the other side; default: the scheduler's.
+	Copied int64
+	Log    io.Writer
 }
 
 // Cluster is a running cluster.
@@ -111,6 +113,9 @@ func Start(ctx context.Context, c Config) (_ *Cluster, err error) {
 	})
 	if c.Compression != "" {
 		scheduler["compression"] = c.Compression
+	}
+	if c.Copied != 0 {
+		scheduler["copied"] = c.Copied
 	}
 	ports, err := out.start(ctx, schedulerProgram, "scheduler", scheduler)
 	if err != nil {

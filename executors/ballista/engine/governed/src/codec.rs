@@ -14,7 +14,7 @@ use datafusion_proto::protobuf;
 use prost::Message;
 
 use crate::exec::{GovernedExec, Scan};
-use crate::planned::{NothingExec, RootExec};
+use crate::planned::{NothingExec, RootExec, SharedExec};
 use crate::whole::WholeExec;
 
 /// Starts the node's bytes; no message of the codec beneath starts so.
@@ -23,9 +23,9 @@ const MAGIC: &[u8] = b"\xffgatehouse scan 1";
 /// All bytes of a node that gathers.
 const WHOLE: &[u8] = b"\xffgatehouse whole 1";
 
-/// All bytes of a node without rows, and of a plan's root.
+/// All bytes of a node without rows, and of those that a task does without: a plan's root, and what is read twice.
 const NOTHING: &[u8] = b"\xffgatehouse nothing 1";
-const ROOT: &[u8] = b"\xffgatehouse root 1";
+const BARE: &[u8] = b"\xffgatehouse bare 1";
 
 #[derive(Clone, PartialEq, Message)]
 struct Node {
@@ -66,12 +66,12 @@ impl PhysicalExtensionCodec for GovernedCodec {
             };
             return Ok(Arc::new(WholeExec::placed(Arc::clone(input), Arc::clone(place))));
         }
-        if buf == NOTHING || buf == ROOT {
+        if buf == NOTHING || buf == BARE {
             let [input] = inputs else {
                 return Err(internal_datafusion_err!("a node that was planned with {} inputs", inputs.len()));
             };
             let input = Arc::clone(input);
-            return Ok(if buf == ROOT { input } else { Arc::new(NothingExec::placed(input, Vec::new())) });
+            return Ok(if buf == BARE { input } else { Arc::new(NothingExec::placed(input, Vec::new())) });
         }
         let Some(bytes) = buf.strip_prefix(MAGIC) else {
             return self.beneath.try_decode(buf, inputs, ctx, converter);
@@ -96,8 +96,8 @@ impl PhysicalExtensionCodec for GovernedCodec {
             buf.extend_from_slice(WHOLE);
             return Ok(());
         }
-        if any.is::<RootExec>() || any.is::<NothingExec>() {
-            buf.extend_from_slice(if any.is::<RootExec>() { ROOT } else { NOTHING });
+        if any.is::<RootExec>() || any.is::<SharedExec>() || any.is::<NothingExec>() {
+            buf.extend_from_slice(if any.is::<NothingExec>() { NOTHING } else { BARE });
             return Ok(());
         }
         let Some(governed) = any.downcast_ref::<GovernedExec>() else {

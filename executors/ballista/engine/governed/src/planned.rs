@@ -36,11 +36,6 @@ impl RootExec {
     pub fn new(input: Arc<dyn ExecutionPlan>, again: Arc<dyn Again>) -> Self {
         Self { input, again }
     }
-
-    /// The plan.
-    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
-        &self.input
-    }
 }
 
 impl DisplayAs for RootExec {
@@ -83,6 +78,79 @@ impl ExecutionPlan for RootExec {
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         internal_err!("RootExec in a task")
+    }
+}
+
+/// A plan whose rows are read in two places, under a number of its own. Executors get what it is over.
+#[derive(Debug)]
+pub struct SharedExec {
+    input: Arc<dyn ExecutionPlan>,
+    id: usize,
+}
+
+impl SharedExec {
+    /// Returns a node over a plan.
+    pub fn new(input: Arc<dyn ExecutionPlan>, id: usize) -> Self {
+        Self { input, id }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> usize {
+        self.id
+    }
+}
+
+impl DisplayAs for SharedExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SharedExec")
+    }
+}
+
+impl ExecutionPlan for SharedExec {
+    fn name(&self) -> &str {
+        "SharedExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn apply_expressions(&self, _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        match (children.pop(), children.is_empty()) {
+            (Some(input), true) => Ok(Arc::new(Self::new(input, self.id))),
+            _ => internal_err!("SharedExec has one input"),
+        }
+    }
+
+    fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        internal_err!("SharedExec in a task")
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        match inputs {
+            [input] => Ok(Arc::clone(input)),
+            _ => internal_err!("SharedExec has one input"),
+        }
     }
 }
 

@@ -46,8 +46,17 @@ const NAME: &str = "__gw_keys";
 /// One of how many rows meets conditions above a scan of which nothing is known, as DataFusion guesses.
 const MET: u64 = 5;
 
-/// Reduces the sides of a plan's joins, as the optimiser left it, by keys of up to so many bytes.
-pub fn plan(p: LogicalPlan, bytes: usize) -> Result<LogicalPlan> {
+/// How many bytes matter.
+#[derive(Clone, Copy)]
+pub struct Bytes {
+    /// Keys of so many are worth it.
+    pub keys: usize,
+    /// A scan of so many on the side of a join that shows no rows is cut by all rows of the other side, once these are counted, and left alone here.
+    pub counted: usize,
+}
+
+/// Reduces the sides of a plan's joins, as the optimiser left it.
+pub fn plan(p: LogicalPlan, bytes: Bytes) -> Result<LogicalPlan> {
     let out = p.transform_up(|node| match node {
         LogicalPlan::Join(mut j) => {
             let changed = join(&mut j, bytes)?;
@@ -81,7 +90,7 @@ fn cuts(t: JoinType) -> (Cut, Cut) {
     }
 }
 
-fn join(j: &mut Join, bytes: usize) -> Result<bool> {
+fn join(j: &mut Join, bytes: Bytes) -> Result<bool> {
     if j.null_aware || j.null_equality != NullEquality::NullEqualsNothing {
         return Ok(false);
     }
@@ -91,8 +100,8 @@ fn join(j: &mut Join, bytes: usize) -> Result<bool> {
 }
 
 /// Cuts the rows of a side by the fewest keys that the other side has. The keys of the join are pairs of both sides, in this order.
-fn side(b: &mut Arc<LogicalPlan>, cut: Cut, a: &LogicalPlan, on: &[(Expr, Expr)], bytes: usize) -> Result<bool> {
-    if cut == Cut::Never {
+fn side(b: &mut Arc<LogicalPlan>, cut: Cut, a: &LogicalPlan, on: &[(Expr, Expr)], bytes: Bytes) -> Result<bool> {
+    if cut == Cut::Never || cut == Cut::Any && size(b) >= Some(bytes.counted) {
         return Ok(false);
     }
     let mut found = Vec::new();
@@ -103,7 +112,7 @@ fn side(b: &mut Arc<LogicalPlan>, cut: Cut, a: &LogicalPlan, on: &[(Expr, Expr)]
             found.extend(keys.into_iter().map(|k| (here, k)));
         }
     }
-    found.retain(|(here, k)| k.guess.fewer && k.guess.rows > 0 && k.kind == *b.schema().field(*here).data_type() && k.bytes() <= bytes as u64);
+    found.retain(|(here, k)| k.guess.fewer && k.guess.rows > 0 && k.kind == *b.schema().field(*here).data_type() && k.bytes() <= bytes.keys as u64);
     found.sort_by_key(|(_, k)| k.guess.rows);
     for (here, keys) in found {
         if reduce(Arc::make_mut(b), here, cut == Cut::Any, &keys)? {
@@ -124,7 +133,7 @@ fn place(e: &Expr, schema: &DFSchema) -> Option<usize> {
 
 /// Leaves out rows whose value at a place is not among keys, beneath the last aggregate and the last join, or above all else if no aggregate is needed.
 fn reduce(plan: &mut LogicalPlan, at: usize, grouped: bool, keys: &Keys) -> Result<bool> {
-    if let Some(rows) = chain(plan, false) {
+    if let Some(Guess { rows, .. }) = chain(plan, false) {
         if !grouped || rows < LEAST || keys.guess.rows.saturating_mul(TIMES) > rows || keys.guess.read > rows {
             return Ok(false);
         }
@@ -194,14 +203,20 @@ fn group(a: &Aggregate, at: usize) -> Option<usize> {
 }
 
 /// How many rows a plan has, as a guess, if it is one scan with conditions and computed columns.
-fn chain(plan: &LogicalPlan, conditions: bool) -> Option<u64> {
+fn chain(plan: &LogicalPlan, conditions: bool) -> Option<Guess> {
     match plan {
         LogicalPlan::Projection(p) => chain(&p.input, conditions),
         LogicalPlan::SubqueryAlias(a) => chain(&a.input, conditions),
         LogicalPlan::Filter(f) => chain(&f.input, true),
-        LogicalPlan::TableScan(t) => Some(guess(t, conditions)?.rows),
+        LogicalPlan::TableScan(t) => guess(t, conditions),
         _ => None,
     }
+}
+
+/// How many bytes such a plan has, if all rows meet its conditions.
+fn size(plan: &LogicalPlan) -> Option<usize> {
+    let width: usize = plan.schema().fields().iter().map(|f| width_of(f.data_type())).sum();
+    Some((chain(plan, false)?.read as usize).saturating_mul(width))
 }
 
 /// What is known of a scan.

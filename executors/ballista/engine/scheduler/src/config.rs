@@ -27,6 +27,9 @@ pub struct Config {
     /// How what goes between executors is compressed.
     #[serde(default)]
     pub compression: Compression,
+    /// How many bytes the side of a join may have that goes whole to each task of the other side; by the size of a statement's tables, if it is not there.
+    #[serde(default)]
+    pub copied: Option<usize>,
     /// Seconds without a word after which an executor counts as lost.
     #[serde(default = "patience")]
     pub executor_timeout: u64,
@@ -74,12 +77,14 @@ pub struct Shuffles {
     pub partitions: usize,
     /// How they are compressed.
     pub compression: Compression,
+    /// How many bytes the side of a join may have that is copied.
+    pub copied: Option<usize>,
 }
 
 impl Config {
     /// What the file says of shuffles.
     pub fn shuffles(&self) -> Shuffles {
-        Shuffles { partitions: self.partitions, compression: self.compression }
+        Shuffles { partitions: self.partitions, compression: self.compression, copied: self.copied }
     }
 
     /// Reads the file.

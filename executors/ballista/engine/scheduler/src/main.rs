@@ -5,11 +5,15 @@
 
 mod commands;
 mod config;
+#[cfg(test)]
+mod fakes;
 mod graph;
 mod jobs;
 mod planner;
 mod replan;
+mod shared;
 mod shares;
+mod sizes;
 mod statement;
 mod submission;
 mod submission_server;

@@ -7,12 +7,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use ballista_core::extension::SessionConfigExt;
 use datafusion::catalog::Session;
-use datafusion::common::JoinType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{JoinType, internal_err};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
+use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_expr::Distribution;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
@@ -26,10 +28,11 @@ use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use governed::exec::GovernedExec;
 use governed::planned::RootExec;
-use governed::reduce;
+use governed::reduce::{self, Bytes};
 use governed::whole::WholeExec;
 
 use crate::replan::Replan;
+use crate::{shared, sizes};
 
 /// How many bytes of keys, as far as they are guessed, are worth it to leave rows out by them: each task makes its own table of them.
 const KEYS: usize = 8 << 20;
@@ -41,8 +44,9 @@ pub struct Planner;
 #[async_trait]
 impl QueryPlanner for Planner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = reduce::plan(plan.clone(), KEYS)?;
-        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan, session).await?;
+        let copied = session.config().ballista_broadcast_join_threshold_bytes();
+        let plan = reduce::plan(plan.clone(), Bytes { keys: KEYS, counted: copied })?;
+        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan, &cutting(session, copied)?).await?;
         let plan = plan.transform_up(|node| {
             if node.is::<UnionExec>() {
                 return union(node);
@@ -55,9 +59,19 @@ impl QueryPlanner for Planner {
                 _ => Ok(Transformed::no(node)),
             }
         })?;
-        let again = Arc::new(Replan { partitions: session.config().target_partitions() });
-        Ok(Arc::new(RootExec::new(plan.data, again)))
+        let again = Arc::new(Replan { partitions: session.config().target_partitions(), copied });
+        Ok(Arc::new(RootExec::new(sizes::place(plan.data, copied)?, again)))
     }
+}
+
+/// A session with a rule of ours before all others: after them, joins are of kinds that are Ballista's own.
+fn cutting(session: &dyn Session, copied: usize) -> Result<SessionState> {
+    let Some(state) = session.as_any().downcast_ref::<SessionState>() else {
+        return internal_err!("a session of another kind");
+    };
+    let mut rules = state.physical_optimizers().to_vec();
+    rules.insert(0, Arc::new(shared::Cut { copied }));
+    Ok(SessionStateBuilder::new_from_existing(state.clone()).with_physical_optimizer_rules(rules).build())
 }
 
 /// Leaves each part of a UNION that is gathered to one of the tasks.

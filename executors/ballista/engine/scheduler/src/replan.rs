@@ -3,6 +3,8 @@
 //! It plans stages again that run. If one of them gets a stage beneath it then, such as the other side of a join, Ballista forgets that it runs,
 //! and waits for it nevertheless: a stage that has begun stays as it is.
 //!
+//! It has joins run that have no rows, as long as it has not decided how.
+//!
 //! And it finds no end where a stage had no rows for a window or a join that want them by keys. It leaves nothing there, which is in no order of
 //! keys, and so is exchanged; of that stage nothing comes, and so on. Nothing is shared out by any keys: this is said of it here.
 
@@ -19,17 +21,21 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{ExecutionPlan, displayable, replace_children_if_necessary};
 use governed::planned::{Again, NothingExec};
 
+use crate::{shared, sizes};
+
 /// Keeps stages that have begun, and ends exchanges of nothing.
 #[derive(Debug)]
 pub struct Replan {
     /// How many partitions an exchange by keys has.
     pub partitions: usize,
+    /// How many bytes a side of a join may have that is copied.
+    pub copied: usize,
 }
 
 impl Again for Replan {
     fn again(&self, was: &Arc<dyn ExecutionPlan>, is: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let is = is.transform_up(|node| share_out(node, self.partitions))?.data;
-        keep(was, is)
+        let is = is.transform_up(without_rows)?.transform_data(|plan| plan.transform_up(|node| share_out(node, self.partitions)))?.data;
+        sizes::place(shared::settle(keep(was, is)?)?, self.copied)
     }
 }
 
@@ -88,6 +94,36 @@ impl Exchange {
     }
 }
 
+/// The kind of a join of which Ballista has yet to decide how it runs, in its words: "LeftSemi". None if a node is another.
+pub fn undecided(node: &Arc<dyn ExecutionPlan>) -> Option<String> {
+    if node.name() != "DynamicJoinSelectionExec" {
+        return None;
+    }
+    // Behind that are expressions of the statement.
+    let words = displayable(node.as_ref()).one_line().to_string();
+    let rest = words.strip_prefix("DynamicJoinSelectionExec: plan_id=")?;
+    let (kind, _) = rest.split_once(", join_type=")?.1.split_once(", on=")?;
+    Some(kind.to_owned())
+}
+
+/// Makes nothing of a join that is not decided if a side is nothing of which each row needs one.
+fn without_rows(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let Some(kind) = undecided(&node) else { return Ok(Transformed::no(node)) };
+    let [left, right] = node.children()[..] else { return Ok(Transformed::no(node)) };
+    let (left, right) = (left.is::<EmptyExec>(), right.is::<EmptyExec>());
+    let nothing = match kind.as_str() {
+        "Inner" | "LeftSemi" | "RightSemi" => left || right,
+        "Left" | "LeftAnti" | "LeftMark" => left,
+        "Right" | "RightAnti" | "RightMark" => right,
+        _ => left && right,
+    };
+    if !nothing {
+        return Ok(Transformed::no(node));
+    }
+    let partitions = node.properties().partitioning.partition_count();
+    Ok(Transformed::yes(Arc::new(EmptyExec::new(node.schema()).with_partitions(partitions))))
+}
+
 /// Shares out inputs without rows as a window or a join wants them.
 fn share_out(node: Arc<dyn ExecutionPlan>, partitions: usize) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
     let wants = node.is::<WindowAggExec>() || node.is::<BoundedWindowAggExec>() || node.is::<HashJoinExec>() || node.is::<SortMergeJoinExec>();
@@ -122,60 +158,16 @@ fn nothing(input: &Arc<dyn ExecutionPlan>, keys: &[Arc<dyn PhysicalExpr>], parti
 
 #[cfg(test)]
 mod tests {
-    use std::fmt;
-
-    use datafusion::arrow::datatypes::{DataType, Field, Schema};
-    use datafusion::common::internal_err;
-    use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+    use datafusion::physical_expr::Partitioning;
     use datafusion::physical_expr::expressions::col;
-    use datafusion::physical_expr::{Partitioning, PhysicalExpr};
     use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
     use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
     use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
-    use datafusion::physical_plan::{DisplayAs, DisplayFormatType, PlanProperties};
     use governed::planned::RootExec;
 
+    use crate::fakes::{schema, stage, undecided};
+
     use super::*;
-
-    /// The end of a stage, in the words of Ballista's.
-    #[derive(Debug)]
-    struct Stage(Arc<dyn ExecutionPlan>, &'static str);
-
-    impl DisplayAs for Stage {
-        fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "ExchangeExec: partitioning=Hash([a, plan_id=9, stage_id=9, b@0], 4), {}", self.1)
-        }
-    }
-
-    impl ExecutionPlan for Stage {
-        fn name(&self) -> &str {
-            "ExchangeExec"
-        }
-
-        fn properties(&self) -> &Arc<PlanProperties> {
-            self.0.properties()
-        }
-
-        fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-            vec![&self.0]
-        }
-
-        fn apply_expressions(&self, _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>) -> Result<TreeNodeRecursion> {
-            Ok(TreeNodeRecursion::Continue)
-        }
-
-        fn with_new_children(self: Arc<Self>, mut children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-            Ok(Arc::new(Self(children.remove(0), self.1)))
-        }
-
-        fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-            internal_err!("no task")
-        }
-    }
-
-    fn schema() -> Arc<Schema> {
-        Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, true)]))
-    }
 
     fn row() -> Arc<dyn ExecutionPlan> {
         Arc::new(PlaceholderRowExec::new(schema()))
@@ -183,9 +175,9 @@ mod tests {
 
     /// What a root is over when a plan with something else in its stages is put beneath it.
     fn replanned(words: &'static str, now: &'static str) -> bool {
-        let was: Arc<dyn ExecutionPlan> = Arc::new(Stage(row(), words));
-        let is: Arc<dyn ExecutionPlan> = Arc::new(Stage(Arc::new(CoalescePartitionsExec::new(row())), now));
-        let root = Arc::new(RootExec::new(was, Arc::new(Replan { partitions: 4 })));
+        let was = stage(row(), words);
+        let is = stage(Arc::new(CoalescePartitionsExec::new(row())), now);
+        let root = Arc::new(RootExec::new(was, Arc::new(Replan { partitions: 4, copied: 16 << 20 })));
         let root = replace_children_if_necessary(root, vec![is]).expect("a root");
         root.children()[0].children()[0].is::<CoalescePartitionsExec>()
     }
@@ -202,13 +194,42 @@ mod tests {
 
     #[test]
     fn exchanges_in_words() {
-        let of = |words| Exchange::of(&(Arc::new(Stage(row(), words)) as Arc<dyn ExecutionPlan>));
+        let of = |words| Exchange::of(&stage(row(), words));
         let exchange = |stage, resolved| Some(Exchange { id: 3, stage, resolved, parts_of_input: false });
         assert_eq!(of("plan_id=3, stage_id=pending, stage_resolved=false"), exchange(None, false));
         assert_eq!(of("plan_id=3, stage_id=1, stage_resolved=true, coalesce=2 of 4, broadcast=true"), exchange(Some(1), true));
         assert_eq!(of("plan_id=3, stage_id=soon, stage_resolved=true"), None);
         assert_eq!(of("plan_id=3"), None);
         assert_eq!(Exchange::of(&row()), None);
+    }
+
+    #[test]
+    fn joins_in_words() {
+        let kind = |kind| super::undecided(&undecided(row(), row(), kind));
+        assert_eq!(kind("LeftSemi"), Some("LeftSemi".to_owned()));
+        assert_eq!(kind("RightSemi, on=[(a, join_type=LeftSemi, on=@0)]"), Some("RightSemi".to_owned()), "a column may be called anything");
+        assert_eq!(super::undecided(&row()), None);
+    }
+
+    #[test]
+    fn joins_without_rows() {
+        let empty = || -> Arc<dyn ExecutionPlan> { Arc::new(EmptyExec::new(schema())) };
+        for (kind, left, right) in [
+            ("Inner", true, true),
+            ("LeftSemi", true, true),
+            ("RightSemi", true, true),
+            ("Left", true, false),
+            ("LeftAnti", true, false),
+            ("LeftMark", true, false),
+            ("Right", false, true),
+            ("RightAnti", false, true),
+            ("RightMark", false, true),
+            ("Full", false, false),
+        ] {
+            let nothing = |left, right| without_rows(undecided(left, right, kind)).expect("a plan").data.is::<EmptyExec>();
+            assert_eq!((nothing(empty(), row()), nothing(row(), empty())), (left, right), "{kind}");
+            assert!(nothing(empty(), empty()) && !nothing(row(), row()), "{kind}");
+        }
     }
 
     #[test]

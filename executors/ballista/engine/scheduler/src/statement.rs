@@ -22,8 +22,12 @@ use crate::config::Shuffles;
 use crate::planner::Planner;
 use crate::watch;
 
-/// How large the side of a join may be, in bytes, that goes whole to each task of the other side. Each makes its own table of it.
-const GATHERED: usize = 16 << 20;
+/// How large the side of a join may be, in bytes, that goes whole to each task of the other side. Each makes its own table of it: it may be larger where
+/// more rows stay where they are for it.
+const COPIED: std::ops::RangeInclusive<usize> = 16 << 20..=64 << 20;
+
+/// How many bytes of it are worth it for each row of the largest relation.
+const COPIED_A_ROW: usize = 2;
 
 /// Plans a statement in a session of its own, whose id is the statement's: executors compare it with the one in task credentials.
 pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<SessionContext>, LogicalPlan)> {
@@ -37,7 +41,10 @@ pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<Session
         .set_bool("datafusion.optimizer.join_reordering", false)
         .with_ballista_use_tls(true)
         .set_str("ballista.shuffle.compression.codec", shuffles.compression.name())
-        .set_usize("ballista.optimizer.broadcast_join_threshold_bytes", GATHERED)
+        .set_usize("ballista.optimizer.broadcast_join_threshold_bytes", shuffles.copied.unwrap_or_else(|| copied(&s.relations)))
+        // What is counted, and what is not, is said by sizes of ours.
+        .set_usize("ballista.optimizer.stage_build_side_min_probe_ratio", 1)
+        .set_usize("ballista.optimizer.stage_build_side_max_estimate_multiple", 1 << 20)
         .set_usize("ballista.scheduler.max_partitions_per_task", 1);
     let state = session::builder(config)
         .with_session_id(s.query)
@@ -52,6 +59,12 @@ pub async fn plan(s: wire::Statement, shuffles: Shuffles) -> Result<(Arc<Session
     let plan = rewrite::plan(context.state().create_logical_plan(&s.sql).await?)?;
     wall::check(&plan)?;
     Ok((Arc::new(context), plan))
+}
+
+/// How large a side of a join may be that is copied.
+fn copied(relations: &[wire::Relation]) -> usize {
+    let largest = relations.iter().map(|r| r.rows.max(0) as usize).max().unwrap_or_default();
+    largest.saturating_mul(COPIED_A_ROW).clamp(*COPIED.start(), *COPIED.end())
 }
 
 /// Whose share a statement takes: that of the user for whom its first task group is. Those without tables share one.

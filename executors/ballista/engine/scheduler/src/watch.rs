@@ -13,7 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 use governed::exec::GovernedExec;
 use governed::failure;
-use governed::planned::{NothingExec, RootExec};
+use governed::planned::{NothingExec, RootExec, SharedExec};
 use governed::wire;
 
 /// What a job's graph tells.
@@ -50,9 +50,9 @@ pub fn status(s: Option<&Progress>) -> wire::Progress {
     out
 }
 
-/// Whether a job goes on.
+/// Whether a job has ended, and nothing more will be known of it. One that has just ended is for a moment in neither list that has its stages.
 pub fn ended(p: &wire::Progress) -> bool {
-    [wire::State::Successful, wire::State::Failed].contains(&p.state())
+    p.state() == wire::State::Failed || p.state() == wire::State::Successful && !p.stages.is_empty()
 }
 
 /// A stage that is planned.
@@ -137,8 +137,8 @@ fn written(t: &TaskInfo) -> i64 {
 }
 
 fn describe(plan: &dyn ExecutionPlan, depth: i32, out: &mut Vec<wire::Operator>) {
-    if let Some(root) = plan.downcast_ref::<RootExec>() {
-        return describe(root.input().as_ref(), depth, out); // no operator
+    if plan.is::<RootExec>() || plan.is::<SharedExec>() {
+        return plan.children().into_iter().for_each(|input| describe(input.as_ref(), depth, out)); // no operators
     }
     let mut operator = wire::Operator { name: plan.name().to_owned(), depth, ..wire::Operator::default() };
     operator.stages = sources(plan).into_iter().collect();
@@ -216,4 +216,18 @@ impl Slots {
 fn sum(metrics: &MetricsSet, name: &str, partitions: Option<&[usize]>) -> i64 {
     let counts = |m: &Option<usize>| partitions.is_none_or(|all| m.is_some_and(|p| all.contains(&p)));
     metrics.iter().filter(|m| m.value().name() == name && counts(&m.partition())).map(|m| m.value().as_usize() as i64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn last_words_have_stages() {
+        let told = |state: wire::State, stages| wire::Progress { state: state as i32, stages, ..wire::Progress::default() };
+        assert!(!ended(&told(wire::State::Running, vec![wire::Stage::default()])));
+        assert!(!ended(&told(wire::State::Successful, Vec::new())), "they are still to come");
+        assert!(ended(&told(wire::State::Successful, vec![wire::Stage::default()])));
+        assert!(ended(&told(wire::State::Failed, Vec::new())), "one that was never planned");
+    }
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"gatehouse/executors"
+	"gatehouse/executors/ballista/cluster"
+	"gatehouse/executors/duckdb/tpc"
 	"gatehouse/executors/executortest"
 )
 
@@ -20,7 +22,25 @@ import (
 func TestExecutorKilled(t *testing.T) {
 	c := startCluster(t)
 	p := executortest.Zoo(t, c.opener(t, func(c *Config) { c.GroupBytes = 4 << 10 }))
-	const text = "SELECT a.id, count(*) AS n FROM v2_many_row_groups a JOIN v2_many_row_groups b ON a.id = b.id GROUP BY a.id"
+	executorKilled(t, c, p, "SELECT a.id, count(*) AS n FROM v2_many_row_groups a JOIN v2_many_row_groups b ON a.id = b.id GROUP BY a.id", 0)
+}
+
+// The same where two stages read one that may be lost, at several points.
+func TestExecutorKilledCounted(t *testing.T) {
+	for _, after := range []time.Duration{0, 100 * time.Millisecond, 300 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			c := startWith(t, cluster.Config{Copied: 64 << 10, Patience: 4 * time.Second})
+			p := executortest.Over(t, c.opener(t, func(c *Config) { c.GroupBytes = 1 << 20 }), folderOf(t, tpc.TPCH), string(tpc.TPCH))
+			executorKilled(t, c, p, "SELECT o_orderkey AS k FROM orders WHERE o_orderdate < DATE '1992-03-01' AND o_comment LIKE '%special%'"+
+				" AND EXISTS (SELECT 1 FROM lineitem WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate)"+
+				" AND NOT EXISTS (SELECT 1 FROM lineitem WHERE l_orderkey = o_orderkey AND l_returnflag = 'R')", after)
+		})
+	}
+}
+
+// executorKilled kills an executor so long after one has written something.
+func executorKilled(t *testing.T, c *testCluster, p *executortest.Pipeline, text string, after time.Duration) {
+	t.Helper()
 	want, err := p.Rows(t.Context(), text, nil)
 	if err != nil {
 		t.Fatalf("%v (%v)", err, errors.Unwrap(err))
@@ -33,14 +53,18 @@ func TestExecutorKilled(t *testing.T) {
 		done <- err
 	}()
 	waitForWork(t, c.dir)
+	select {
+	case <-time.After(after):
+	case <-t.Context().Done():
+	}
 	if err := c.Kill("executor-1"); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case err := <-done:
 		if err != nil {
-			if _, ok := errors.AsType[*executors.Error](err); !ok {
-				t.Errorf("an error without class: %v", err)
+			if e, ok := errors.AsType[*executors.Error](err); !ok || e.Hint != lost {
+				t.Errorf("not that a process was lost: %v (%v)", err, errors.Unwrap(err))
 			}
 			t.Logf("typed error: %v (%v)", err, errors.Unwrap(err))
 		} else {

@@ -23,11 +23,13 @@ use ballista_scheduler::scheduler_server::event::QueryStageSchedulerEvent as Eve
 use ballista_scheduler::scheduler_server::timestamp_millis;
 use ballista_scheduler::state::execution_graph::{ExecutionGraph, ExecutionGraphBox, RunningTaskInfo};
 use ballista_scheduler::state::execution_stage::{ExecutionStage, RunningStage, SuccessfulStage};
+use datafusion::error::DataFusionError;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::SessionConfig;
 use governed::failure;
+use governed::wire::Class;
 use tokio::sync::RwLock;
 
 use crate::replan::Exchange;
@@ -39,6 +41,9 @@ const LAPS: usize = 32;
 const ROUND: &str = "a plan that its planner goes round in";
 const GIVEN_UP: &str = "a plan that its planner gave up";
 const CHANGED: &str = "a plan of which its planner changed a part that had run";
+
+/// Why a statement is to be sent again whose rows of a stage went with an executor while they were read.
+const GONE: &str = "rows of a stage are gone that were to be read";
 
 /// Puts a job under an end of ours, if it is not yet.
 pub async fn watch(job: &RwLock<ExecutionGraphBox>) {
@@ -86,21 +91,20 @@ impl Graph {
         Ok(Some(End { stages, locations, status: JobStatus { status: Some(status), ..self.beneath.status().clone() }, time }))
     }
 
-    /// Why a job will not end, if it will not.
-    fn stuck(&self) -> Option<&'static str> {
+    /// Why a job will not end, or not as it should, if it will not.
+    fn stuck(&self) -> Option<DataFusionError> {
         let nothing = |s: &&ExecutionStage| s.plan().children().first().is_some_and(|input| nothing(input.as_ref()));
         match &self.end {
             Some(_) => None,
-            None if self.beneath.is_successful() => Some(GIVEN_UP),
-            None if self.beneath.stages().values().filter(nothing).count() > LAPS => Some(ROUND),
-            None if changed(&self.beneath.physical_plan(), self.beneath.stages()) => Some(CHANGED),
-            None => None,
+            None if self.beneath.is_successful() => Some(failure::unsupported(GIVEN_UP)),
+            None if self.beneath.stages().values().filter(nothing).count() > LAPS => Some(failure::unsupported(ROUND)),
+            None => changed(&self.beneath.physical_plan(), self.beneath.stages()),
         }
     }
 
     /// Ends a job without a result.
-    fn refuse(&mut self, what: &str) -> Vec<Event> {
-        let (message, now) = (failure::unsupported(what).to_string(), timestamp_millis());
+    fn refuse(&mut self, why: &DataFusionError) -> Vec<Event> {
+        let (message, now) = (why.to_string(), timestamp_millis());
         self.beneath.fail_job(message.clone());
         vec![Event::JobRunningFailed { job_id: self.job_id().clone(), fail_message: message, queued_at: now, failed_at: now }]
     }
@@ -130,15 +134,20 @@ fn nothing(plan: &dyn ExecutionPlan) -> bool {
     plan.downcast_ref::<EmptyExec>().is_some() || plan.downcast_ref::<RepartitionExec>().is_some_and(|r| nothing(r.input().as_ref()))
 }
 
-/// Whether a plan has a stage that has run in another number of parts than it was run in, or one of which that cannot be known.
-fn changed(plan: &Arc<dyn ExecutionPlan>, stages: &HashMap<usize, ExecutionStage>) -> bool {
+/// What is wrong with the stages of a plan that have run: one is there in another number of parts than it was run in, that cannot be known, or it is run
+/// again.
+fn changed(plan: &Arc<dyn ExecutionPlan>, stages: &HashMap<usize, ExecutionStage>) -> Option<DataFusionError> {
     match Exchange::of(plan) {
         Some(e) if e.resolved => match e.stage.and_then(|id| stages.get(&id)) {
-            Some(ExecutionStage::Successful(s)) => e.parts_of_input && s.partitions != plan.properties().partitioning.partition_count(),
-            _ => true,
+            Some(ExecutionStage::Successful(s)) => {
+                let other = e.parts_of_input && s.partitions != plan.properties().partitioning.partition_count();
+                other.then(|| failure::unsupported(CHANGED))
+            }
+            Some(_) => Some(failure::failure(Class::Lost, GONE)),
+            None => Some(failure::unsupported(CHANGED)),
         },
-        None if Exchange::is(plan) => true,
-        _ => plan.children().into_iter().any(|input| changed(input, stages)),
+        None if Exchange::is(plan) => Some(failure::unsupported(CHANGED)),
+        _ => plan.children().into_iter().find_map(|input| changed(input, stages)),
     }
 }
 
@@ -165,12 +174,12 @@ impl ExecutionGraph for Graph {
             Ok(events) => events,
             Err(e) => {
                 log::info!("a job cannot go on: {e}");
-                return Ok(self.refuse(GIVEN_UP));
+                return Ok(self.refuse(&failure::unsupported(GIVEN_UP)));
             }
         };
         self.end = self.ended()?;
-        if let Some(what) = self.stuck() {
-            events = self.refuse(what);
+        if let Some(why) = self.stuck() {
+            events = self.refuse(&why);
         }
         if let Some(end) = &self.end {
             events.retain(|e| matches!(e, Event::CancelTasks(_)));

@@ -51,31 +51,29 @@ func readsOutside(sel *pgquery.SelectStmt, around map[string]bool) bool {
 	return found
 }
 
-// CountsRows reports whether what a query returns goes by which other rows there are: by aggregates, window functions, LIMIT or a set operation, in itself or in a
-// subquery of its FROM.
-func CountsRows(sel *pgquery.SelectStmt) bool {
+// CountsOutside reports whether a subquery of a rewritten tree counts rows of which the queries around it say which they are: in itself or in a subquery of its FROM,
+// by aggregates, window functions, LIMIT or a set operation. Rows of a subquery that is counted for itself, and compared then, are none.
+func CountsOutside(sel *pgquery.SelectStmt) bool {
 	if sel == nil {
 		return false
 	}
-	if sel.Op != pgquery.SetOperation_SETOP_NONE || sel.LimitCount != nil || sel.LimitOffset != nil || sel.HavingClause != nil {
-		return true
-	}
+	counts := sel.Op != pgquery.SetOperation_SETOP_NONE || sel.LimitCount != nil || sel.LimitOffset != nil || sel.HavingClause != nil
 	found := false
 	descend(sel, func(m proto.Message) bool {
 		switch t := m.(type) {
 		case *pgquery.SubLink:
 			return false
 		case *pgquery.FuncCall:
-			found = found || t.Over != nil || isAggregate(t)
+			counts = counts || t.Over != nil || isAggregate(t)
 		case *pgquery.GroupingSet:
-			found = true
+			counts = true
 		case *pgquery.SelectStmt:
 			if t != sel {
-				found = found || CountsRows(t)
+				found = found || CountsOutside(t)
 				return false
 			}
 		}
 		return !found
 	})
-	return found
+	return found || counts && ReadsOutside(sel)
 }

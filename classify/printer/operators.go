@@ -241,7 +241,7 @@ func (p *printer) subLink(s *pgquery.SubLink) {
 	if s.SubLinkType == pgquery.SubLinkType_EXPR_SUBLINK && p.d.closed && s.Subselect.GetSelectStmt().GetHavingClause() != nil && classify.ReadsOutside(s.Subselect.GetSelectStmt()) {
 		p.fail("a subquery with HAVING that reads a query around it")
 	}
-	if sel := s.Subselect.GetSelectStmt(); p.d.closed && s.SubLinkType != pgquery.SubLinkType_EXPR_SUBLINK && classify.CountsRows(sel) && classify.ReadsOutside(sel) {
+	if sel := s.Subselect.GetSelectStmt(); p.d.closed && s.SubLinkType != pgquery.SubLinkType_EXPR_SUBLINK && classify.CountsOutside(sel) {
 		p.fail("a subquery with EXISTS, IN or ANY that reads a query around it and counts rows") // it is made a join, whose rows are others
 	}
 	switch s.SubLinkType {

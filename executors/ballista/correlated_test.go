@@ -23,6 +23,10 @@ func TestCorrelated(t *testing.T) {
 		"SELECT id FROM orders o WHERE id = 1 OR region IN (SELECT p.region FROM orders p WHERE p.id <> 1) AND id < 4",
 		"SELECT id FROM orders o WHERE region NOT IN (SELECT p.region FROM orders p WHERE p.id = 2) AND id > 0",
 		"SELECT region, count(*) AS n FROM orders o GROUP BY region HAVING region IN (SELECT p.region FROM orders p WHERE p.id <> 1)",
+		"SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM (SELECT region, max(id) AS most FROM orders GROUP BY region HAVING count(*) > 0) p WHERE p.region = o.region AND p.most > o.id)",
+		"SELECT id FROM orders o WHERE NOT EXISTS (SELECT 1 FROM (SELECT id FROM orders ORDER BY id LIMIT 2) p, orders q WHERE p.id = q.id AND q.region = o.region)",
+		"SELECT id FROM orders o WHERE id IN (SELECT p.n FROM (SELECT region, row_number() OVER (ORDER BY id) AS n FROM orders) p WHERE p.region = o.region)",
+		"SELECT id FROM orders o WHERE EXISTS (SELECT 1 FROM (SELECT id FROM orders UNION ALL SELECT id + 1 FROM orders) p WHERE p.id = o.id + 1)",
 		"SELECT id FROM orders o WHERE id - 4 = (SELECT count(*) FROM orders p WHERE p.region = o.region)",
 	)
 	for _, where := range []string{
@@ -34,6 +38,7 @@ func TestCorrelated(t *testing.T) {
 		"EXISTS (SELECT p.id FROM orders p WHERE p.region = o.region QUALIFY row_number() OVER (ORDER BY p.id) > 1)",
 		"id IN (SELECT row_number() OVER (ORDER BY p.id) FROM orders p WHERE p.region = o.region)",
 		"EXISTS (SELECT 1 FROM (SELECT count(*) AS n FROM orders p WHERE p.region = o.region) x)",
+		"EXISTS (SELECT 1 FROM orders q JOIN (SELECT region, count(*) AS n FROM orders p WHERE p.id <> o.id GROUP BY region) x ON q.region = x.region)",
 		"EXISTS (SELECT p.region FROM orders p WHERE p.id >= o.id GROUP BY p.region HAVING count(*) > 1)",
 		"EXISTS (SELECT p.id FROM orders p JOIN (SELECT id FROM orders o LIMIT 1) q ON p.id = q.id WHERE p.region = o.region LIMIT 1)",
 		"id NOT IN (SELECT p.id FROM orders p WHERE p.region = o.region)",

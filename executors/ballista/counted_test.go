@@ -27,6 +27,7 @@ func TestCounted(t *testing.T) {
 		single = "FROM (SELECT * FROM orders WHERE o_comment LIKE '%special%requests%') o "
 		many   = "FROM (SELECT * FROM orders WHERE o_totalprice > 1000) o "
 		none   = "FROM (SELECT * FROM orders, customer WHERE o_custkey = c_custkey AND c_mktsegment = 'none' AND o_orderdate < DATE '1992-02-01') o "
+		parts  = "FROM (SELECT p_partkey, count(*) AS n FROM part WHERE p_size = 7 AND p_brand = 'Brand#13' GROUP BY p_partkey) p "
 		late   = "(SELECT 1 FROM lineitem l WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate)"
 		left   = "LEFT JOIN lineitem l ON l_orderkey = o_orderkey AND l_quantity > o_custkey % 50"
 		sums   = "SELECT count(*) AS n, sum(o_orderkey) AS s, min(o_clerk) AS c "
@@ -45,6 +46,9 @@ func TestCounted(t *testing.T) {
 		{"SELECT o_orderkey AS k, l_linenumber AS l, l_quantity AS q FROM lineitem RIGHT JOIN (SELECT o_orderkey " + few + ") o ON l_orderkey = o_orderkey", false},
 		{sums + single + "WHERE EXISTS " + late, false},
 		{sums + ", sum(l_quantity) AS q " + single + left, false},
+		{"SELECT count(*) AS k, sum(n) AS n " + parts + "WHERE p_partkey IN (SELECT l_partkey FROM lineitem WHERE l_quantity > 49)", false},
+		{"SELECT count(*) AS k, sum(n) AS n " + parts + "WHERE p_partkey NOT IN (SELECT l_partkey FROM lineitem WHERE l_quantity > 49)", false},
+		{"SELECT count(*) AS n, sum(a.v) AS v FROM (SELECT p_partkey AS k, count(*) AS v FROM part WHERE p_size = 7 AND p_brand = 'Brand#13' GROUP BY p_partkey) a WHERE a.k NOT IN (SELECT b.k FROM (SELECT l_partkey AS k, l_quantity AS w FROM lineitem) b WHERE b.w > 49)", false},
 		{sums + none + "WHERE NOT EXISTS " + late, false},
 		{sums + ", sum(l_quantity) AS q " + none + left, false},
 		{sums + many + "WHERE EXISTS " + late, true},

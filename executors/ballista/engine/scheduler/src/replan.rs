@@ -66,6 +66,8 @@ pub struct Exchange {
     pub resolved: bool,
     /// Whether its rows are in the parts of its input: neither by keys nor gathered.
     pub parts_of_input: bool,
+    /// Whether all of its rows go to each task.
+    pub broadcast: bool,
 }
 
 impl Exchange {
@@ -84,8 +86,9 @@ impl Exchange {
             stage => Some(stage.parse().ok()?),
         };
         let resolved = rest.next()?.strip_prefix("stage_resolved=")? == "true";
-        let parts_of_input = front == "ExchangeExec: partitioning=None" && !rest.any(|w| w == "broadcast=true");
-        Some(Self { id, stage, resolved, parts_of_input })
+        let broadcast = rest.any(|w| w == "broadcast=true");
+        let parts_of_input = front == "ExchangeExec: partitioning=None" && !broadcast;
+        Some(Self { id, stage, resolved, parts_of_input, broadcast })
     }
 
     /// Whether a node is one, whatever its words are.
@@ -195,9 +198,9 @@ mod tests {
     #[test]
     fn exchanges_in_words() {
         let of = |words| Exchange::of(&stage(row(), words));
-        let exchange = |stage, resolved| Some(Exchange { id: 3, stage, resolved, parts_of_input: false });
-        assert_eq!(of("plan_id=3, stage_id=pending, stage_resolved=false"), exchange(None, false));
-        assert_eq!(of("plan_id=3, stage_id=1, stage_resolved=true, coalesce=2 of 4, broadcast=true"), exchange(Some(1), true));
+        let exchange = |stage, resolved, broadcast| Some(Exchange { id: 3, stage, resolved, parts_of_input: false, broadcast });
+        assert_eq!(of("plan_id=3, stage_id=pending, stage_resolved=false"), exchange(None, false, false));
+        assert_eq!(of("plan_id=3, stage_id=1, stage_resolved=true, coalesce=2 of 4, broadcast=true"), exchange(Some(1), true, true));
         assert_eq!(of("plan_id=3, stage_id=soon, stage_resolved=true"), None);
         assert_eq!(of("plan_id=3"), None);
         assert_eq!(Exchange::of(&row()), None);

@@ -113,17 +113,16 @@ fn scan(plan: &Arc<dyn ExecutionPlan>) -> bool {
 pub fn settle(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let mut stages = HashMap::new();
     plan.apply(|node| {
-        if let Some(id) = shared(node) {
+        if let Some(id) = by_keys(node) {
             stages.entry(id).or_insert_with(|| Arc::clone(node));
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    if stages.is_empty() {
-        return Ok(plan);
-    }
     let plan = plan.transform_up(|node| {
-        if let Some(stage) = node.downcast_ref::<PlaceExec>().and_then(|p| stages.get(&p.id)) {
-            return Ok(Transformed::yes(Arc::clone(stage)));
+        // Who changes a plan changes both of them, each in its own way: a stage beneath one would be another stage beneath the other.
+        let id = node.downcast_ref::<PlaceExec>().map(|p| p.id).or_else(|| by_keys(&node));
+        if let Some(stage) = id.and_then(|id| stages.get(&id)) {
+            return Ok(Transformed::new(Arc::clone(stage), !Arc::ptr_eq(stage, &node), TreeNodeRecursion::Continue));
         }
         Ok(match too_large(&node)? {
             Some(whole) if whole.schema() == node.schema() => Transformed::yes(whole),
@@ -131,6 +130,11 @@ pub fn settle(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         })
     })?;
     Ok(plan.data)
+}
+
+/// The number of what is read twice, if a node is the end of its stage as the join by keys reads it.
+fn by_keys(node: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    shared(node).filter(|_| Exchange::of(node).is_some_and(|e| !e.broadcast))
 }
 
 /// The number of what a stage has, if that is read twice.
@@ -279,6 +283,12 @@ mod tests {
         let inner = Arc::clone(settled.children()[1]);
         assert!(Arc::ptr_eq(settled.children()[0], inner.children()[1]));
         assert!(settle(plan(8)).expect("a plan").children()[0].is::<PlaceExec>(), "another's");
+        let changed = undecided(counted(100, waits), undecided(scan(1 << 20), counted(100, waits), "LeftSemi"), "LeftAnti");
+        let settled = settle(changed).expect("a plan");
+        assert!(Arc::ptr_eq(settled.children()[0], settled.children()[1].children()[1]), "made anew in each place");
+        let whole = undecided(counted(100, RAN), undecided(scan(1 << 20), counted(100, &format!("{RAN}, broadcast=true")), "LeftSemi"), "LeftAnti");
+        let settled = settle(whole).expect("a plan");
+        assert!(!Arc::ptr_eq(settled.children()[0], settled.children()[1].children()[1]), "one goes whole to each task");
     }
 
     #[test]

@@ -45,6 +45,11 @@ func TestWindows(t *testing.T) {
 			" min(x) FILTER (WHERE id % 4 = 1) OVER w AS fm, avg(x) FILTER (WHERE id % 4 = 1) OVER w AS fa"+
 			from+" WINDOW w AS (PARTITION BY id % 3 ORDER BY id ROWS BETWEEN 3 PRECEDING AND 1 FOLLOWING)",
 		"SELECT id, sum(x) OVER (PARTITION BY id % 3 RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS s"+from,
+		// One order, and several frames with ends that are checked.
+		"SELECT id, sum(v) OVER (ORDER BY k) AS s, count(*) OVER (ORDER BY k RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS r, count(*) OVER (ORDER BY k GROUPS 1 PRECEDING) AS g,"+
+			" rank() OVER (ORDER BY k) AS n, count(v) OVER (ORDER BY k RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING) AS p, max(v) OVER (ORDER BY k) AS m"+from,
+		"SELECT id, max(v) OVER (PARTITION BY id % 3 ORDER BY k DESC RANGE 2 PRECEDING) AS s, sum(v) OVER (PARTITION BY id % 3 ORDER BY k DESC) AS r"+from+
+			" QUALIFY count(*) OVER (PARTITION BY id % 3 ORDER BY k DESC RANGE BETWEEN CURRENT ROW AND 1 FOLLOWING) > 5",
 	)...)
 }
 

@@ -35,6 +35,7 @@ pub fn plan(p: LogicalPlan) -> Result<LogicalPlan> {
         let (changed, node) = (node.transformed, node.data);
         Ok(match node {
             LogicalPlan::Sort(s) => Transformed::yes(LogicalPlan::Sort(sorted(s, &schema)?)),
+            LogicalPlan::Window(w) => Transformed::yes(windows::apart(w)?),
             LogicalPlan::Aggregate(a) if a.group_expr.iter().any(|e| has_float(e, &schema)) => {
                 let keys = a.group_expr.into_iter().map(|e| key(e, &schema)).collect::<Result<_>>()?;
                 Transformed::yes(LogicalPlan::Aggregate(Aggregate::try_new(a.input, keys, a.aggr_expr)?))

@@ -1,10 +1,12 @@
 //! Window functions: which of them may run, over which frames, and what makes them mean what they mean in the other executor.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::{Case, NullTreatment, ScalarFunction, WindowFunction, WindowFunctionDefinition};
-use datafusion::logical_expr::{Expr, ExprSchemable, WindowFrame, WindowFrameBound, WindowFrameUnits};
+use datafusion::logical_expr::expr::{Case, NullTreatment, ScalarFunction, Sort, WindowFunction, WindowFunctionDefinition};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Window, WindowFrame, WindowFrameBound, WindowFrameUnits};
 
 use crate::checked::{Op, arithmetic};
 use crate::failure::unsupported;
@@ -51,6 +53,25 @@ pub fn rewrite(w: &mut WindowFunction, schema: &DFSchema) -> Result<bool> {
         }
     }
     Ok(changed)
+}
+
+/// Plans window functions by themselves where they are not over the same partitions and order: what checks the ends of a frame became part of its order, after the
+/// SQL planner had put those together that were written alike. The columns stay as they were.
+pub fn apart(w: Window) -> Result<LogicalPlan> {
+    let mut plan = w.input;
+    for alike in w.window_expr.chunk_by(|a, b| over(a) == over(b)) {
+        plan = Arc::new(LogicalPlan::Window(Window::try_new(alike.to_vec(), plan)?));
+    }
+    Ok(Arc::unwrap_or_clone(plan))
+}
+
+/// The partitions and the order of a window function.
+fn over(e: &Expr) -> Option<(&[Expr], &[Sort])> {
+    match e {
+        Expr::Alias(a) => over(&a.expr),
+        Expr::WindowFunction(w) => Some((&w.params.partition_by, &w.params.order_by)),
+        _ => None,
+    }
 }
 
 /// Has an aggregate see NULL where its FILTER lets nothing through: DataFusion 55 does not send the FILTER of a window to another process. All

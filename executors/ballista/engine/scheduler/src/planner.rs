@@ -4,6 +4,7 @@
 //! that is gathered would come once for each task. And a join without equality gathers its left side in each task: where it says of a row there
 //! that it has no partner, or one, each task would say it for itself.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -26,6 +27,7 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use futures::FutureExt;
 use governed::exec::GovernedExec;
 use governed::planned::RootExec;
 use governed::reduce::{self, Bytes};
@@ -46,7 +48,10 @@ impl QueryPlanner for Planner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let copied = session.config().ballista_broadcast_join_threshold_bytes();
         let plan = reduce::plan(plan.clone(), Bytes { keys: KEYS, counted: copied })?;
-        let plan = DefaultPhysicalPlanner::default().create_physical_plan(&plan, &cutting(session, copied)?).await?;
+        let state = cutting(session, copied)?;
+        // A statement whose planning panics would wait for its deadline.
+        let planned = AssertUnwindSafe(DefaultPhysicalPlanner::default().create_physical_plan(&plan, &state)).catch_unwind().await;
+        let plan = planned.unwrap_or_else(|_| internal_err!("the planner panicked"))?;
         let plan = plan.transform_up(|node| {
             if node.is::<UnionExec>() {
                 return union(node);

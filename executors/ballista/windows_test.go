@@ -53,6 +53,24 @@ func TestWindows(t *testing.T) {
 	)...)
 }
 
+// TestOnePartition: where a column of a window's partitions has one value, or that of another one, they are found all the same.
+func TestOnePartition(t *testing.T) {
+	alone, local := manyTasks(t)
+	const from = " FROM (SELECT id, id % 7 AS k, id % 3 AS g, 5 AS c FROM v2_many_row_groups) t"
+	agree(t, alone, local, hidingMany,
+		"SELECT id, n FROM (SELECT id, k, row_number() OVER (PARTITION BY k ORDER BY id DESC) AS n"+from+") x WHERE k = 2 AND n < 9",
+		"SELECT id, sum(id) OVER (PARTITION BY g, k ORDER BY id) AS a, count(*) OVER (PARTITION BY k) AS n, rank() OVER (PARTITION BY k, g ORDER BY id DESC) AS r"+from+" WHERE k = 2",
+		"SELECT id, sum(id) OVER (PARTITION BY g ORDER BY k, id) AS a, rank() OVER (PARTITION BY k ORDER BY k) AS r, count(*) OVER (PARTITION BY c, k ORDER BY id) AS n"+from+" WHERE k = 2 AND g = 1",
+		"SELECT a.id, count(*) OVER (PARTITION BY a.k, b.k ORDER BY a.id, b.id) AS n, max(b.id) OVER (PARTITION BY b.k, a.k) AS m FROM (SELECT id, k"+from+" WHERE id < 90) a JOIN (SELECT id, k"+from+" WHERE id < 40) b ON a.k = b.k",
+		"SELECT k, sum(n) OVER (PARTITION BY k ORDER BY g) AS s FROM (SELECT k, g, count(*) AS n"+from+" GROUP BY k, g) x WHERE k = 3",
+		"SELECT id, count(*) OVER (PARTITION BY c, id) AS n"+from+" WHERE id < 200",
+	)
+	_, err := alone.Rows(t.Context(), "SELECT k, count(*) OVER (PARTITION BY k) AS n FROM (SELECT 5 AS k FROM v2_many_row_groups) t", hidingMany)
+	if err == nil || !strings.HasSuffix(err.Error(), "a window over columns of one value") {
+		t.Errorf("columns of one value: %v", err)
+	}
+}
+
 // TestFarFrames: an end of a frame that is beyond the type of the order is no end, or an error, as it is in the other executor.
 func TestFarFrames(t *testing.T) {
 	alone, local := manyTasks(t)

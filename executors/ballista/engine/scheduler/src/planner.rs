@@ -33,7 +33,7 @@ use governed::planned::RootExec;
 use governed::reduce::{self, Bytes};
 use governed::whole::WholeExec;
 
-use crate::replan::Replan;
+use crate::replan::{Replan, ordered};
 use crate::{shared, sizes};
 
 /// How many bytes of keys, as far as they are guessed, are worth it to leave rows out by them: each task makes its own table of them.
@@ -61,7 +61,7 @@ impl QueryPlanner for Planner {
             }
             match node.downcast_ref::<CrossJoinExec>() {
                 Some(join) if larger(join.left(), join.right())? => Ok(Transformed::yes(join.swap_inputs()?)),
-                _ => Ok(Transformed::no(node)),
+                _ => ordered(node),
             }
         })?;
         let again = Arc::new(Replan { partitions: session.config().target_partitions(), copied });

@@ -13,12 +13,14 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
-use datafusion::physical_expr::{Distribution, PhysicalExpr};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{Distribution, LexOrdering, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::joins::{HashJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
-use datafusion::physical_plan::{ExecutionPlan, displayable, replace_children_if_necessary};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, InputOrderMode, displayable, replace_children_if_necessary};
+use governed::failure::unsupported;
 use governed::planned::{Again, NothingExec};
 
 use crate::{shared, sizes};
@@ -34,7 +36,10 @@ pub struct Replan {
 
 impl Again for Replan {
     fn again(&self, was: &Arc<dyn ExecutionPlan>, is: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let is = is.transform_up(without_rows)?.transform_data(|plan| plan.transform_up(|node| share_out(node, self.partitions)))?.data;
+        let is = is
+            .transform_up(without_rows)?
+            .transform_data(|plan| plan.transform_up(|node| share_out(node, self.partitions)?.transform_data(ordered)))?
+            .data;
         sizes::place(shared::settle(keep(was, is)?)?, self.copied)
     }
 }
@@ -147,6 +152,42 @@ fn share_out(node: Arc<dyn ExecutionPlan>, partitions: usize) -> Result<Transfor
         return Ok(Transformed::no(node));
     }
     Ok(Transformed::yes(replace_children_if_necessary(node, inputs)?))
+}
+
+/// Has the input of a window name all of its partitions' columns in its order. DataFusion leaves those out that have one value, or that of another one, and does not find
+/// the partitions where a stage begins between, that does not know so.
+pub fn ordered(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let functions = match (node.downcast_ref::<BoundedWindowAggExec>(), node.downcast_ref::<WindowAggExec>()) {
+        (Some(w), _) if w.input_order_mode == InputOrderMode::Sorted => w.window_expr(),
+        (_, Some(w)) => w.window_expr(),
+        _ => return Ok(Transformed::no(node)),
+    };
+    let (partitions, input) = (functions[0].partition_by(), Arc::clone(node.children()[0]));
+    let sort = input.downcast_ref::<SortExec>();
+    let have = sort.map(SortExec::expr).or(input.output_ordering()).map(|o| o.to_vec()).unwrap_or_default();
+    let first = &have[..partitions.len().min(have.len())];
+    let missing: Vec<_> = partitions.iter().filter(|by| !first.iter().any(|s| s.expr.eq(*by))).collect();
+    if missing.is_empty() {
+        return Ok(Transformed::no(node));
+    }
+    let mut order: Vec<_> = missing.into_iter().map(|by| PhysicalSortExpr::new_default(Arc::clone(by))).chain(have).collect();
+    let (schema, known) = (input.schema(), input.equivalence_properties());
+    let constant = |e: &Arc<dyn PhysicalExpr>| known.is_expr_constant(e).is_some();
+    if order.iter().all(|s| constant(&s.expr)) {
+        // What has one value is no order to DataFusion: any other column makes it one.
+        let columns = schema.fields().iter().enumerate().filter(|(_, f)| !f.data_type().is_nested());
+        let mut columns = columns.map(|(i, f)| Arc::new(Column::new(f.name(), i)) as Arc<dyn PhysicalExpr>);
+        let Some(other) = columns.find(|c| !constant(c)) else { return Err(unsupported("a window over columns of one value")) };
+        order.push(PhysicalSortExpr::new_default(other));
+    }
+    let Some(order) = LexOrdering::new(order) else { return Ok(Transformed::no(node)) };
+    let sort = match sort {
+        Some(sort) => {
+            SortExec::new(order, Arc::clone(sort.input())).with_fetch(sort.fetch()).with_preserve_partitioning(sort.preserve_partitioning())
+        }
+        None => SortExec::new(order, Arc::clone(&input)).with_preserve_partitioning(input.properties().partitioning.partition_count() > 1),
+    };
+    Ok(Transformed::yes(replace_children_if_necessary(node, vec![Arc::new(sort)])?))
 }
 
 /// An input without rows as one that is shared out by keys; none if it is another.

@@ -42,6 +42,8 @@ func TestCorrelated(t *testing.T) {
 		"EXISTS (SELECT p.region FROM orders p WHERE p.id >= o.id GROUP BY p.region HAVING count(*) > 1)",
 		"EXISTS (SELECT p.id FROM orders p JOIN (SELECT id FROM orders o LIMIT 1) q ON p.id = q.id WHERE p.region = o.region LIMIT 1)",
 		"id NOT IN (SELECT p.id FROM orders p WHERE p.region = o.region)",
+		"EXISTS (SELECT 1 FROM orders p WHERE p.region = o.region AND EXISTS (SELECT 1 FROM v2_many_row_groups m WHERE m.id = p.id AND m.id = o.id))",
+		"id IN (SELECT p.id FROM orders p JOIN orders q ON p.id = q.id AND EXISTS (SELECT 1 FROM v2_many_row_groups m WHERE m.id = q.id))",
 		"EXISTS (SELECT p.region FROM orders p WHERE p.region = o.region GROUP BY ROLLUP (p.region))",
 		"(SELECT max(p.id) FROM orders p WHERE p.region = o.region HAVING count(*) = 0) IS NULL",
 		"NOT (id > 2 AND region IN (SELECT p.region FROM orders p WHERE p.id <> 3))",

@@ -13,7 +13,7 @@ use datafusion::catalog::Session;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{JoinType, internal_err};
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
@@ -29,9 +29,11 @@ use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use futures::FutureExt;
 use governed::exec::GovernedExec;
+use governed::failure::{class_of, unsupported};
 use governed::planned::RootExec;
 use governed::reduce::{self, Bytes};
 use governed::whole::WholeExec;
+use governed::wire::Class;
 
 use crate::replan::{Replan, ordered};
 use crate::{shared, sizes};
@@ -51,7 +53,7 @@ impl QueryPlanner for Planner {
         let state = cutting(session, copied)?;
         // A statement whose planning panics would wait for its deadline.
         let planned = AssertUnwindSafe(DefaultPhysicalPlanner::default().create_physical_plan(&plan, &state)).catch_unwind().await;
-        let plan = planned.unwrap_or_else(|_| internal_err!("the planner panicked"))?;
+        let plan = planned.unwrap_or_else(|_| internal_err!("the planner panicked")).map_err(refused)?;
         let plan = plan.transform_up(|node| {
             if node.is::<UnionExec>() {
                 return union(node);
@@ -77,6 +79,15 @@ fn cutting(session: &dyn Session, copied: usize) -> Result<SessionState> {
     let mut rules = state.physical_optimizers().to_vec();
     rules.insert(0, Arc::new(shared::Cut { copied }));
     Ok(SessionStateBuilder::new_from_existing(state.clone()).with_physical_optimizer_rules(rules).build())
+}
+
+/// The error of a statement that DataFusion does not plan, though it binds: nothing has run. What is said of values stays as it is.
+fn refused(e: DataFusionError) -> DataFusionError {
+    if class_of(&e.to_string()) != Class::Internal {
+        return e;
+    }
+    log::info!("a statement is not planned: {e}");
+    unsupported("its planner does not take the statement")
 }
 
 /// Leaves each part of a UNION that is gathered to one of the tasks.

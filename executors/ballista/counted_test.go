@@ -1,7 +1,6 @@
 package ballista
 
 import (
-	"errors"
 	"testing"
 
 	"gatehouse/executors/ballista/cluster"
@@ -57,15 +56,7 @@ func TestCounted(t *testing.T) {
 	} {
 		t.Run(c.text, func(t *testing.T) {
 			for _, d := range []executortest.Policy{nil, keysWithNull} {
-				want, err := local.Rows(t.Context(), c.text, d)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := distributed.Rows(t.Context(), c.text, d)
-				if err != nil {
-					t.Fatalf("%v (%v)", err, errors.Unwrap(err))
-				}
-				compare(t, got, want)
+				sameRows(t, distributed, local, d, c.text)
 				heard(t, x)
 				read, moved := rowsOf(x.watch.list()[0].job, "lineitem")
 				if few := moved*10 <= read; few == c.moved {

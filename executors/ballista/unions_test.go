@@ -24,18 +24,24 @@ func agree(t *testing.T, alone, local *executortest.Pipeline, demands executorte
 	for _, text := range texts {
 		t.Run(text, func(t *testing.T) {
 			for _, d := range []executortest.Policy{nil, demands} {
-				want, err := local.Rows(t.Context(), text, d)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := alone.Rows(t.Context(), text, d)
-				if err != nil {
-					t.Fatalf("%v (%v)", err, errors.Unwrap(err))
-				}
-				compare(t, got, want)
+				sameRows(t, alone, local, d, text)
 			}
 		})
 	}
+}
+
+// sameRows runs a statement in both executors.
+func sameRows(t *testing.T, alone, local *executortest.Pipeline, demands executortest.Policy, text string) {
+	t.Helper()
+	want, err := local.Rows(t.Context(), text, demands)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := alone.Rows(t.Context(), text, demands)
+	if err != nil {
+		t.Fatalf("%v (%v)", err, errors.Unwrap(err))
+	}
+	compare(t, got, want)
 }
 
 // TestUnions: where several tasks read a table, a part of a UNION that is gathered comes once, not once for each task, and one without a table

@@ -171,7 +171,7 @@ pub fn width_of(t: &arrow::datatypes::DataType) -> usize {
 }
 
 /// About how many bytes a row takes.
-fn width(schema: &SchemaRef) -> usize {
+pub fn width(schema: &SchemaRef) -> usize {
     schema.fields().iter().map(|f| width_of(f.data_type())).sum()
 }
 

@@ -30,7 +30,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{Aggregate, Expr, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, TableScan};
 
-use crate::exec::width_of;
+use crate::exec::{width, width_of};
 use crate::lazy::{has_subquery, raises};
 use crate::relation::Relation;
 
@@ -215,8 +215,7 @@ fn chain(plan: &LogicalPlan, conditions: bool) -> Option<Guess> {
 
 /// How many bytes such a plan has, if all rows meet its conditions.
 fn size(plan: &LogicalPlan) -> Option<usize> {
-    let width: usize = plan.schema().fields().iter().map(|f| width_of(f.data_type())).sum();
-    Some((chain(plan, false)?.read as usize).saturating_mul(width))
+    Some((chain(plan, false)?.read as usize).saturating_mul(width(plan.schema().inner())))
 }
 
 /// What is known of a scan.

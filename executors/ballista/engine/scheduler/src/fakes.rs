@@ -4,11 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
-use datafusion::common::internal_err;
 use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{JoinType, NullEquality, internal_err};
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::{col, lit};
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{HashJoinExecBuilder, JoinOn, PartitionMode};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, Statistics};
@@ -23,6 +26,23 @@ pub fn schema() -> Arc<Schema> {
 pub fn scan(rows: u64) -> Arc<dyn ExecutionPlan> {
     let scan = Scan { relation: "r".to_owned(), projection: vec![0], schema: schema(), rows };
     Arc::new(GovernedExec::new(scan, Arc::new(PlaceholderRowExec::new(schema()))))
+}
+
+/// Some of the rows of a plan.
+pub fn some(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    Arc::new(FilterExec::try_new(lit(true), plan).expect("a filter"))
+}
+
+/// What two sides are joined by.
+pub fn on() -> JoinOn {
+    let k = || col("k", &schema()).expect("a column");
+    vec![(k(), k())]
+}
+
+/// A join of which is decided that both sides are moved.
+pub fn join(left: Arc<dyn ExecutionPlan>, right: Arc<dyn ExecutionPlan>, kind: JoinType, nulls: NullEquality) -> Arc<dyn ExecutionPlan> {
+    let join = HashJoinExecBuilder::new(left, right, on(), kind).with_partition_mode(PartitionMode::Partitioned);
+    Arc::new(join.with_null_equality(nulls).build().expect("a join"))
 }
 
 /// The end of a stage. It has as many rows as its input.

@@ -36,10 +36,8 @@ pub struct Replan {
 
 impl Again for Replan {
     fn again(&self, was: &Arc<dyn ExecutionPlan>, is: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let is = is
-            .transform_up(without_rows)?
-            .transform_data(|plan| plan.transform_up(|node| share_out(node, self.partitions)?.transform_data(ordered)))?
-            .data;
+        let node = |node| without_rows(node)?.transform_data(|n| share_out(n, self.partitions))?.transform_data(ordered);
+        let is = is.transform_up(node)?.data;
         sizes::place(shared::settle(keep(was, is)?)?, self.copied)
     }
 }

@@ -205,27 +205,16 @@ impl ExecutionPlan for PlaceExec {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::physical_expr::expressions::{col, lit};
     use datafusion::physical_plan::displayable;
 
     use super::*;
-    use crate::fakes::{scan, schema, stage, undecided};
+    use crate::fakes::{join, on, scan, stage, undecided};
 
     const COPIED: usize = 1 << 20;
     const RAN: &str = "plan_id=3, stage_id=1, stage_resolved=true";
 
     fn some(rows: u64) -> Arc<dyn ExecutionPlan> {
-        Arc::new(FilterExec::try_new(lit(true), scan(rows)).expect("a filter"))
-    }
-
-    fn on() -> Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)> {
-        let k = || col("k", &schema()).expect("a column");
-        vec![(k(), k())]
-    }
-
-    fn join(left: Arc<dyn ExecutionPlan>, right: Arc<dyn ExecutionPlan>, kind: JoinType, nulls: NullEquality) -> Arc<dyn ExecutionPlan> {
-        let join = HashJoinExecBuilder::new(left, right, on(), kind).with_partition_mode(PartitionMode::Partitioned);
-        Arc::new(join.with_null_equality(nulls).build().expect("a join"))
+        crate::fakes::some(scan(rows))
     }
 
     fn words(plan: &Arc<dyn ExecutionPlan>) -> String {

@@ -23,7 +23,7 @@ use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJo
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, replace_children_if_necessary};
-use governed::exec::{GovernedExec, width_of};
+use governed::exec::{GovernedExec, width};
 use governed::planned::SharedExec;
 
 use crate::replan::{Exchange, undecided};
@@ -143,8 +143,7 @@ pub struct Most {
 impl Most {
     /// About how many bytes they take.
     pub fn bytes(self, plan: &Arc<dyn ExecutionPlan>) -> usize {
-        let width: usize = plan.schema().fields().iter().map(|f| width_of(f.data_type())).sum();
-        self.rows.map_or(usize::MAX, |rows| rows.saturating_mul(width))
+        self.rows.map_or(usize::MAX, |rows| rows.saturating_mul(width(&plan.schema())))
     }
 }
 
@@ -201,24 +200,17 @@ fn joined(t: JoinType, left: Most, right: Most) -> Most {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::physical_expr::expressions::{col, lit};
+    use datafusion::common::NullEquality;
     use datafusion::physical_plan::displayable;
-    use datafusion::physical_plan::joins::{HashJoinExecBuilder, PartitionMode};
     use datafusion::physical_plan::limit::LocalLimitExec;
 
     use super::*;
-    use crate::fakes::{scan, schema, stage, undecided};
+    use crate::fakes::{scan, schema, some, stage, undecided};
 
     const COPIED: usize = 1 << 20;
 
-    fn some(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
-        Arc::new(FilterExec::try_new(lit(true), plan).expect("a filter"))
-    }
-
     fn join(left: Arc<dyn ExecutionPlan>, right: Arc<dyn ExecutionPlan>, kind: JoinType) -> Arc<dyn ExecutionPlan> {
-        let k = || col("k", &schema()).expect("a column");
-        let join = HashJoinExecBuilder::new(left, right, vec![(k(), k())], kind).with_partition_mode(PartitionMode::Partitioned);
-        Arc::new(join.build().expect("a join"))
+        crate::fakes::join(left, right, kind, NullEquality::NullEqualsNothing)
     }
 
     #[test]

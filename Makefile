@@ -35,14 +35,18 @@ engine: ## Build the cluster's programs, optimised; PROFILE=dev for tests
 	@command -v cargo >/dev/null || { echo "The cluster needs Rust 1.94 or newer: curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"; exit 1; }
 	CARGO_TARGET_DIR=$(TARGET) cargo build --locked --manifest-path $(ENGINE)/Cargo.toml --profile $(PROFILE)
 
+.PHONY: engine-test
+engine-test: ## The cluster's programs, for tests, and their unit tests
+	@$(MAKE) engine PROFILE=dev
+	CARGO_TARGET_DIR=$(TARGET) cargo test --locked --workspace --manifest-path $(ENGINE)/Cargo.toml
+
 .PHONY: cluster
 cluster: build engine ## Run a scheduler and two executors on loopback; ARGS="--executors 4" for options
 	@exec bin/gatehouse cluster --bin $(PROGRAMS) $(ARGS)
 
 .PHONY: cluster-test
 cluster-test: ## The cluster's programs and all tests of them, three processes each
-	@$(MAKE) engine PROFILE=dev
-	CARGO_TARGET_DIR=$(TARGET) cargo test --locked --workspace --manifest-path $(ENGINE)/Cargo.toml
+	@$(MAKE) engine-test
 	$(GO) test -timeout 30m ./executors/ballista/...
 
 .PHONY: test
@@ -62,10 +66,10 @@ check: ## Formatting, vet, staticcheck
 format: ## Format all Go files
 	$(TOOL) gofumpt -w $$(git ls-files '*.go')
 
-# Tests of the cluster run if its programs have been built once (make cluster-test). They have to be those of this source.
+# Where there is Rust, all tests run on a cluster too, with the programs of this source. Without it those are skipped, each with its reason.
 .PHONY: programs
 programs:
-	@if [ -e $(TARGET)/debug/gatehouse-scheduler ] && command -v cargo >/dev/null; then $(MAKE) engine PROFILE=dev; fi
+	@if command -v cargo >/dev/null; then $(MAKE) engine-test; else echo "no cargo: tests of the cluster will be skipped (README.md)"; fi
 
 # The real clients (Python, Java, Node) and Keycloak are installed outside of the tree, once per version of their lists.
 .PHONY: unit

@@ -182,6 +182,17 @@ func anyChange(t *rapid.T) policy.Change {
 	return c
 }
 
+// handedOn draws three statements: somebody gets a privilege, hands it on, and loses it with what hangs on it.
+func handedOn(t *rapid.T) [][]policy.Change {
+	who := rapid.SliceOfNDistinct(rapid.SampledFrom(everybody[:6]), 2, 2, rapid.ID[policy.Principal]).Draw(t, "hand to hand")
+	c := policy.Change{Object: rapid.SampledFrom(objects[8:]).Draw(t, "object"), Principal: who[0], Privilege: "SELECT"}
+	gets, hands, loses := c, c, c
+	gets.Op, gets.Option = policy.OpAllow, true
+	hands.Op, hands.Principal, hands.Via = policy.OpAllow, who[1], who[:1]
+	loses.Op, loses.Dependants = policy.OpRevoke, "cascade"
+	return [][]policy.Change{{gets}, {hands}, {loses}}
+}
+
 func anyRule(t *rapid.T, c policy.Change, uuid string) policy.Change {
 	r := &policy.Rule{
 		Name: rapid.SampledFrom([]string{"x", "y"}).Draw(t, "name"), Expression: rapid.SampledFrom([]string{"a = 1", "a = 2"}).Draw(t, "expression"),
@@ -224,11 +235,19 @@ func TestHistories(t *testing.T) {
 		states, l := []*State{empty("admin")}, newLedger()
 		docs := []string{document(t, states[0])}
 		var log []policy.RightsEntry
+		var ahead [][]policy.Change
 		for range rapid.IntRange(5, 40).Draw(t, "statements") {
 			s := states[len(states)-1]
+			if len(ahead) == 0 && rapid.IntRange(0, 9).Draw(t, "hands on") == 9 {
+				ahead = handedOn(t)
+			}
 			var changes []policy.Change
-			for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "changes") {
-				changes = append(changes, anyChange(t))
+			if len(ahead) > 0 {
+				changes, ahead = ahead[0], ahead[1:]
+			} else {
+				for range rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "changes") {
+					changes = append(changes, anyChange(t))
+				}
 			}
 			entry := policy.RightsEntry{Version: s.version + 1, Time: time.Unix(int64(len(states)), 5).UTC(), Author: policy.Author{User: fmt.Sprint("u", len(states))}}
 			next, made, err := s.apply(newEdit(), changes, stamp{entry.Author.User, entry.Time})

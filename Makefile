@@ -71,11 +71,13 @@ format: ## Format all Go files
 programs:
 	@if command -v cargo >/dev/null; then $(MAKE) engine-test; else echo "no cargo: tests of the cluster will be skipped (README.md)"; fi
 
+# The embedded engine's tests run alone: beside others, one on the bound of its memory took minutes instead of seconds, and failed.
 # The real clients (Python, Java, Node) and Keycloak are installed outside of the tree, once per version of their lists.
 .PHONY: unit
 unit: ## All Go tests: unit, flow, contract, real clients end to end, Keycloak
 	@clients=$$(testdata/clients/install.sh "$(CACHE)"); export $$clients GATEHOUSE_KEYCLOAK=1; \
-	$(GO) test -timeout 40m -p 2 -run '$(RUN)' ./...
+	$(GO) test -timeout 40m -run '$(RUN)' ./executors/duckdb && \
+	$(GO) test -timeout 40m -p 2 -run '$(RUN)' $$($(GO) list ./... | grep -v '/executors/duckdb$$')
 
 .PHONY: policies
 policies: build ## Rego tests of the example policy and of the skeleton, with OPA's own runner and coverage

@@ -45,8 +45,7 @@ cluster: build engine ## Run a scheduler and two executors on loopback; ARGS="--
 	@exec bin/gatehouse cluster --bin $(PROGRAMS) $(ARGS)
 
 .PHONY: cluster-test
-cluster-test: ## The cluster's programs and all tests of them, three processes each
-	@$(MAKE) engine-test
+cluster-test: engine-test ## The cluster's programs and all tests of them, three processes each
 	$(GO) test -timeout 30m ./executors/ballista/...
 
 .PHONY: test
@@ -76,8 +75,9 @@ programs:
 .PHONY: unit
 unit: ## All Go tests: unit, flow, contract, real clients end to end, Keycloak
 	@clients=$$(testdata/clients/install.sh "$(CACHE)"); export $$clients GATEHOUSE_KEYCLOAK=1; \
-	$(GO) test -timeout 40m -run '$(RUN)' ./executors/duckdb && \
-	$(GO) test -timeout 40m -p 2 -run '$(RUN)' $$($(GO) list ./... | grep -v '/executors/duckdb$$')
+	failed=0; $(GO) test -timeout 40m -run '$(RUN)' ./executors/duckdb || failed=1; \
+	$(GO) test -timeout 40m -p 2 -run '$(RUN)' $$($(GO) list ./... | grep -v '/executors/duckdb$$') || failed=1; \
+	exit $$failed
 
 .PHONY: policies
 policies: build ## Rego tests of the example policy and of the skeleton, with OPA's own runner and coverage

@@ -180,15 +180,7 @@ func TestZooInStore(t *testing.T) {
 			continue
 		}
 		t.Run(z.ID, func(t *testing.T) {
-			want, err := local.Rows(t.Context(), text, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := alone.Rows(t.Context(), text, nil)
-			if err != nil {
-				t.Fatalf("%v (%v)", err, errors.Unwrap(err))
-			}
-			compare(t, got, want)
+			sameRows(t, alone, local, nil, text)
 			read++
 		})
 	}
